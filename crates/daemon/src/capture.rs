@@ -43,6 +43,8 @@ pub(crate) struct Filter {
     snaplen: usize,
     /// The protocol whose frames are copied; none for all frames.
     spoken: Option<&'static Spoken>,
+    /// Number of the function's own ports; a worker has others towards other workers.
+    ports: usize,
 }
 
 impl Filter {
@@ -75,13 +77,17 @@ impl Filter {
             reason,
             snaplen: wanted.snaplen.unwrap_or(SNAPLEN_MAX).clamp(1, SNAPLEN_MAX),
             spoken,
+            ports: ports.len(),
         })
     }
 
     fn takes(&self, direction: Direction, port: PortId) -> bool {
         // A message that was heard is dropped then, and is not shown twice.
         let is_any = self.spoken.is_none() || direction != Direction::Drop;
-        self.direction.map_or(is_any, |only| only == direction)
+        // What one worker hands to another is shown where it came in.
+        let is_new = self.spoken.is_none() || usize::from(port.0) < self.ports;
+        is_new
+            && self.direction.map_or(is_any, |only| only == direction)
             && self.port.is_none_or(|only| only == port)
     }
 }

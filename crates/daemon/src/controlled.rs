@@ -1,20 +1,23 @@
-//! What the keeper does for the controller: it applies its updates, keeps them in the journal,
-//! takes its alarms in, and notices when it does not return.
+//! What the keeper does for the controllers: it applies their updates, keeps them in the
+//! journal, takes their alarms in, and notices when one does not return.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::{Alarm, Severity};
 use functions::AnyUpdate;
 use machine::clock;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use crate::controller::{Journal, Order};
+use crate::controller::thread::{Keys, create};
+use crate::controller::{ControllerThread, Journal, Order};
 use crate::error::RunError;
 use crate::keeper::Daemon;
+use crate::read::Configuration;
 use crate::unit::Refused;
 
 impl Daemon {
-    /// Does what the controller asks for.
+    /// Does what a controller asks for.
     ///
     /// # Errors
     /// When a worker does not answer.
@@ -35,6 +38,7 @@ impl Daemon {
             Order::State(answer) => {
                 let _ = answer.try_send(self.running.changes().map_err(lost)?);
             }
+            Order::Forget(name) => self.alarms.forget(name, &self.wall.text(clock::now())),
             Order::Alarm(alarm) => self.alarms.take(alarm, self.wall.text(clock::now())),
         }
         Ok(())
@@ -49,13 +53,62 @@ impl Daemon {
         }
     }
 
-    /// Says when the controller does not return.
-    pub(crate) fn watch_controller(&mut self) {
-        let Some(controller) = &self.controller else { return };
-        let silent = controller.silent(self.started);
-        let severity = (silent > SILENT_MAX).then_some(Severity::Critical);
-        let text = format!("it has not come back for {} s", silent.as_secs());
-        self.raise("controller", "controller-hangs", severity, text);
+    /// Says when a controller does not return.
+    pub(crate) fn watch_controllers(&mut self) {
+        let silence = |one: &ControllerThread| (one.controller.name(), one.silent(self.started));
+        let all: Vec<_> = self.controllers.iter().map(silence).collect();
+        for (name, silent) in all {
+            let severity = (silent > SILENT_MAX).then_some(Severity::Critical);
+            let text = format!("it has not come back for {} s", silent.as_secs());
+            self.raise(name, "controller-hangs", severity, text);
+        }
+    }
+
+    /// What each controller shows, by its name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn protocols(&self) -> Result<Value, Refused> {
+        if self.controllers.is_empty() {
+            return Err(Refused::new("there is no controller", "add a `controllers` section"));
+        }
+        let view =
+            |one: &ControllerThread| (one.controller.name().to_owned(), one.view(self.started));
+        Ok(json!({"protocols": self.controllers.iter().map(view).collect::<Map<_, _>>()}))
+    }
+
+    /// Checks that controllers fit that are to go on with other keys, of their own or of the
+    /// function, and returns them.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(crate) fn changed_controllers(&self, wanted: &Configuration) -> Result<Vec<Keys>, Refused> {
+        let function = &wanted.function.configured;
+        let is_same = self.configuration.function.configured.keys() == function.keys();
+        let mut changed = Vec::new();
+        for (one, controller) in self.controllers.iter().zip(&wanted.controllers) {
+            if is_same && one.controller.keys() == controller.keys() {
+                continue;
+            }
+            let (controller, function) = (Arc::clone(controller), Arc::clone(function));
+            let keys = Keys { controller, function };
+            // It is created once and dropped, before anything has changed.
+            create(&keys, Vec::new())
+                .map_err(|error| Refused::new(error.to_string(), error.remedy()))?;
+            changed.push(keys);
+        }
+        Ok(changed)
+    }
+
+    /// Lets controllers go on with other keys.
+    pub(crate) fn change_controllers(&mut self, changed: Vec<Keys>) {
+        for keys in changed {
+            let name = keys.controller.name();
+            let is_it = |one: &&mut ControllerThread| one.controller.name() == name;
+            if let Some(one) = self.controllers.iter_mut().find(is_it) {
+                one.reload(keys);
+            }
+        }
     }
 
     fn raise(

@@ -18,11 +18,12 @@ use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
 
+use crate::board::Board;
 use crate::capture::{self, Filter, Stream, Tally};
 use crate::conditions::Watching;
 use crate::config::Reload;
 use crate::control::Server;
-use crate::controller::thread::Recipe;
+use crate::controller::thread::{Keys, Recipe};
 use crate::controller::{Alarms, ControllerThread, Journal, journal_of};
 use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
@@ -56,8 +57,8 @@ pub struct Daemon {
     pub(crate) needs: Needs,
     /// The thread of the host's interfaces, if there are any.
     host: Option<HostThread>,
-    /// The thread of the controller, if there is one.
-    pub(crate) controller: Option<ControllerThread>,
+    /// The threads of the controllers, in the order of the configuration.
+    pub(crate) controllers: Vec<ControllerThread>,
     pub(crate) alarms: Alarms,
     /// Sees what drives protocols.
     pub(crate) observer: Arc<Observer>,
@@ -122,31 +123,29 @@ impl Daemon {
         };
         let mut running = prepared.launch(queues, &launch)?;
         let planes = running.take_planes();
-        let host = opened.map(|opened| HostThread::start(opened, planes)).transpose()?;
+        let board = Arc::<Board>::default();
+        let host = opened.map(|opened| HostThread::start(opened, planes, &board)).transpose()?;
         let socket = server.path().to_owned();
         let metrics = configuration.metrics.as_ref();
         let metrics = metrics.map(|metrics| Exposed::start(metrics, remote.clone())).transpose()?;
         let server = server.serve(remote.clone())?;
         let journal = journal_of(&configuration, source.with_state)?;
         let started = Instant::now();
-        let controller = match &configuration.controller {
-            None => None,
-            Some(controller) => {
-                let state = running.changes().map_err(|refused| RunError::Setup {
-                    what: refused.what,
-                    remedy: refused.remedy,
-                })?;
-                let recipe = Recipe {
-                    controller: Arc::clone(controller),
-                    function: Arc::clone(&configuration.function.configured),
-                    observer: Arc::clone(&observer),
-                    keeper: remote,
-                    clock,
-                    started,
-                };
-                Some(ControllerThread::start(recipe, state)?)
-            }
+        let state = match configuration.controllers.is_empty() {
+            true => Vec::new(),
+            false => running.changes().map_err(|refused| RunError::Setup {
+                what: refused.what,
+                remedy: refused.remedy,
+            })?,
         };
+        let mut controllers = Vec::new();
+        for controller in &configuration.controllers {
+            let function = Arc::clone(&configuration.function.configured);
+            let keys = Keys { controller: Arc::clone(controller), function };
+            let (board, observer) = (Arc::clone(&board), Arc::clone(&observer));
+            let recipe = Recipe { keys, board, observer, keeper: remote.clone(), clock, started };
+            controllers.push(ControllerThread::start(recipe, state.clone())?);
+        }
         let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
@@ -158,7 +157,7 @@ impl Daemon {
             clock,
             wall: WallClock::new(clock),
             started,
-            controller,
+            controllers,
             alarms: Alarms::default(),
             observer,
             watching: Watching::default(),
@@ -222,7 +221,7 @@ impl Daemon {
         tracing::info!("stopping");
         // Nobody answers it from now on.
         self.inbox = std::sync::mpsc::sync_channel(0).1;
-        self.controller = None;
+        self.controllers.clear();
         let kept = match self.configuration.state {
             Some(_) => self.save().map(drop),
             None => Ok(()),
@@ -240,7 +239,7 @@ impl Daemon {
         self.samples.swap(0, 1);
         self.samples[1] = now;
         self.follow_file();
-        self.watch_controller();
+        self.watch_controllers();
         // A worker that does not answer is told of by who waits for it.
         drop(self.look_around());
         Ok(())
@@ -278,10 +277,7 @@ impl Daemon {
             Ask::Show(View::Neighbours) => self.neighbours(),
             Ask::Show(View::Timers) => Ok(self.timers()),
             Ask::Show(View::Alarms) => Ok(json!({"alarms": self.alarms.view()})),
-            Ask::Show(View::Protocols) => match &self.controller {
-                Some(controller) => Ok(json!({"protocols": controller.view(self.started)})),
-                None => Err(Refused::new("there is no controller", "add a `controller` section")),
-            },
+            Ask::Show(View::Protocols) => self.protocols(),
             Ask::Show(view) => self.show(view),
             Ask::Table { name, worker, from, limit } => self.table(&name, worker, from, limit),
             Ask::Set(update) => {

@@ -12,6 +12,7 @@
 //! neither taken nor dropped, and the process stays in the foreground, as a service manager wants
 //! it.
 
+mod board;
 mod capture;
 pub mod client;
 mod conditions;
@@ -19,6 +20,7 @@ pub mod config;
 mod control;
 mod controlled;
 mod controller;
+mod controllers;
 mod error;
 mod inbox;
 mod keeper;
@@ -32,6 +34,7 @@ pub mod protocol;
 mod read;
 mod reload;
 mod schema;
+mod sections;
 pub mod signals;
 mod snapshot;
 pub mod state;

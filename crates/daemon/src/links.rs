@@ -169,6 +169,10 @@ impl Port for Closed {
     ) -> usize {
         0
     }
+
+    fn is_up(&mut self) -> bool {
+        false
+    }
 }
 
 /// Keys that name a resource which only one port can use.

@@ -84,7 +84,7 @@ pub enum View {
     Drops,
     /// What goes to the host and comes from it, by reason and by interface.
     Punts,
-    /// The controller with its protocols, and how its thread is.
+    /// The controllers by name, with their protocols and how their threads are.
     Protocols,
     /// Neighbours of the function and of all protocols.
     Neighbours,

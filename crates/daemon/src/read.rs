@@ -11,15 +11,14 @@ use controller_kit::erased::Kind as ControllerKind;
 use document::{Document, DocumentError, Kind, SIZE_BYTES_MAX, kind, read_text};
 use function_kit::PortName;
 use functions::{Configured, Kind as FunctionKind};
-use keys::{Place, nearest, parsed, read, remedy_for_unknown};
+use keys::{nearest, remedy_for_unknown};
 use machine::cpu::available_cores;
 use ports::Kind as PortKind;
-use schemars::{JsonSchema, Schema};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::config::{Control, Log, Metrics, Punt, Reload, Workers};
+use crate::controllers::controllers;
+use crate::sections::{SEE_SCHEMA, check_keys, no_mapping, section, value};
 
 /// The functions and ports that a file can name.
 #[derive(Clone, Copy)]
@@ -54,8 +53,8 @@ pub struct Configuration {
     pub cores: Vec<usize>,
     /// Limits of what goes to the host.
     pub punt: Punt,
-    /// The controller; `None` if the file has none.
-    pub controller: Option<Arc<dyn controller_kit::erased::Configured>>,
+    /// The controllers, each by another name.
+    pub controllers: Vec<Arc<dyn controller_kit::erased::Configured>>,
     /// Settings of the control socket.
     pub control: Control,
     /// Settings of metrics; `None` if the file has no such section.
@@ -127,7 +126,7 @@ impl Configuration {
         let metrics: Option<Metrics> = section(&document, "metrics")?;
         check_metrics(&document, metrics.as_ref())?;
         let punt = punt(&document, &function)?;
-        let controller = controller(&document, parts)?;
+        let controllers = controllers(&document, parts.controllers)?;
         Ok(Configuration {
             name: name(&document)?,
             ports: ports_of(&document, &function, parts)?,
@@ -135,7 +134,7 @@ impl Configuration {
             cores,
             workers,
             punt,
-            controller,
+            controllers,
             control,
             metrics,
             log: section(&document, "log")?.unwrap_or_default(),
@@ -159,11 +158,11 @@ impl Configuration {
             "ports": self.ports.iter().map(port).collect::<Map<_, _>>(),
             "workers": Workers { cores: Some(self.cores.clone()), ..self.workers.clone() },
             "punt": self.punt,
-            "controller": self.controller.as_ref().map(|one| {
+            "controllers": self.controllers.iter().map(|one| {
                 let mut keys = Map::from_iter([("name".to_owned(), one.name().into())]);
                 keys.extend(one.keys());
                 keys
-            }),
+            }).collect::<Vec<_>>(),
             "control": self.control,
             "metrics": self.metrics,
             "log": self.log,
@@ -368,90 +367,15 @@ fn punt(document: &Document, function: &Function) -> Result<Punt, DocumentError>
     Ok(punt)
 }
 
-/// Reads the controller; `None` if the file has none.
-fn controller(
-    document: &Document,
-    parts: Parts,
-) -> Result<Option<Arc<dyn controller_kit::erased::Configured>>, DocumentError> {
-    let names: Vec<&str> = parts.controllers.iter().map(|one| one.name()).collect();
-    let known = format!("controllers: {}", names.join(", "));
-    let mut keys = match document.root.get("controller") {
-        None => return Ok(None),
-        Some(Value::String(name)) => Map::from_iter([("name".to_owned(), name.as_str().into())]),
-        Some(Value::Object(keys)) => keys.clone(),
-        Some(other) => return Err(no_mapping(document, "controller", other)),
-    };
-    let name = match keys.shift_remove("name") {
-        Some(Value::String(name)) => name,
-        _ => return Err(document.error("controller.name", "the name is missing", known)),
-    };
-    let Some(found) = parts.controllers.iter().find(|one| one.name() == name) else {
-        let what = format!("there is no controller `{name}`");
-        return Err(document.error("controller.name", what, known));
-    };
-    check_keys(document, "controller", &keys, &found.schema())?;
-    let configured =
-        found.read(keys).map_err(|bad| document.invalid("controller", bad, SEE_SCHEMA))?;
-    Ok(Some(configured))
-}
-
-/// Reads a section with known keys; `None` if the file has no such section.
-fn section<T: DeserializeOwned + Serialize + JsonSchema + Default>(
-    document: &Document,
-    name: &str,
-) -> Result<Option<T>, DocumentError> {
-    match document.root.get(name) {
-        None => Ok(None),
-        Some(Value::Null) => Ok(Some(T::default())),
-        Some(Value::Object(keys)) => {
-            check_keys(document, name, keys, &schemars::schema_for!(T))?;
-            let read = read("", keys.clone());
-            read.map(Some).map_err(|bad| document.invalid(name, bad, SEE_SCHEMA))
-        }
-        Some(other) => Err(no_mapping(document, name, other)),
-    }
-}
-
-/// Reads a single value; `None` if the file does not have it.
-fn value<T: DeserializeOwned>(document: &Document, name: &str) -> Result<Option<T>, DocumentError> {
-    match document.root.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => {
-            let read = parsed("", value.clone()).map(Some);
-            read.map_err(|bad| document.invalid(name, bad, SEE_SCHEMA))
-        }
-    }
-}
-
-fn check_keys(
-    document: &Document,
-    section: &str,
-    keys: &Map<String, Value>,
-    schema: &Schema,
-) -> Result<(), DocumentError> {
-    match Place::root(schema).unknown_key(keys) {
-        None => Ok(()),
-        Some(unknown) => {
-            let key = unknown.path.rsplit('.').next().unwrap_or_default();
-            let path = format!("{section}.{}", unknown.path);
-            Err(document.error(&path, format!("unknown key `{key}`"), unknown.remedy))
-        }
-    }
-}
-
-fn no_mapping(document: &Document, key: &str, found: &Value) -> DocumentError {
-    let what = format!("expected a mapping of keys to values, not {}", kind(found));
-    document.error(key, what, "write its keys below it, indented")
-}
-
 /// Top-level keys of a file, in the order of the documentation.
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 12] = [
     "name",
     "function",
     "ports",
     "workers",
     "punt",
     "controller",
+    "controllers",
     "control",
     "metrics",
     "log",
@@ -465,8 +389,6 @@ const FILE: Kind = Kind {
     folder: "docs/examples",
     starting_point: "docs/running.md has examples; `plumbline schema --run` lists every key",
 };
-
-const SEE_SCHEMA: &str = "`plumbline schema --run` lists the values of each key";
 
 /// Largest number of workers: acknowledgements have a bit for each.
 const WORKERS_MAX: usize = 64;

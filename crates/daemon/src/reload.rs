@@ -5,11 +5,11 @@
 //! function is led to its new keys. What was done is undone where a step fails, so that nothing has
 //! changed then. A changed port that would use the same interface, file or socket as the one before
 //! is closed before it is opened, and frames are lost at that port meanwhile; others change hands
-//! between two batches.
+//! between two batches. Controllers whose keys or function have changed go on with the new ones.
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::error::RunError;
 use crate::keeper::Daemon;
@@ -50,6 +50,7 @@ impl Daemon {
         self.needs_no_restart(&wanted)?;
         let function = &wanted.function.configured;
         let count = self.running.difference(&**function)?;
+        let controllers = self.changed_controllers(&wanted)?;
         let differs = |(number, choice): (usize, &PortChoice)| {
             let present = &self.ports[number];
             let same =
@@ -70,7 +71,10 @@ impl Daemon {
         }
         let names: Vec<&str> = changed.iter().map(|&number| &*self.ports[number].name).collect();
         self.configuration = wanted;
-        Ok(json!({"updates": count, "ports": names}))
+        let changed: Vec<&str> = controllers.iter().map(|keys| keys.controller.name()).collect();
+        let told = json!({"updates": count, "ports": names, "controllers": changed});
+        self.change_controllers(controllers);
+        Ok(told)
     }
 
     /// Refuses differences that need a restart.
@@ -81,7 +85,7 @@ impl Daemon {
             ("function.name", present.function.kind.name() != wanted.function.kind.name()),
             ("workers", (&present.workers, &present.cores) != (&wanted.workers, &wanted.cores)),
             ("punt", present.punt != wanted.punt),
-            ("controller", keys_of(present) != keys_of(wanted)),
+            ("controllers", names_of(present) != names_of(wanted)),
             ("control", present.control != wanted.control),
             ("metrics", present.metrics != wanted.metrics),
             ("log", present.log != wanted.log),
@@ -161,9 +165,9 @@ impl Daemon {
     }
 }
 
-/// The controller of a configuration with its keys.
-fn keys_of(configuration: &Configuration) -> Option<(&'static str, Map<String, Value>)> {
-    configuration.controller.as_ref().map(|one| (one.name(), one.keys()))
+/// The names of the controllers of a configuration.
+fn names_of(configuration: &Configuration) -> Vec<&'static str> {
+    configuration.controllers.iter().map(|one| one.name()).collect()
 }
 
 fn as_refused(error: &RunError) -> Refused {

@@ -47,8 +47,13 @@ pub fn file_schema(parts: Parts) -> Value {
         "workers": section("workers", schema_of::<Workers>()),
         "punt": section("punt", schema_of::<Punt>()),
         "controller": {
-            "description": "Control plane of the function.",
+            "description": "Control plane of the function, if it is a single one.",
             "oneOf": controllers,
+        },
+        "controllers": {
+            "type": "array",
+            "description": "Control planes of the function, each of another name.",
+            "items": {"oneOf": controllers},
         },
         "control": section("control", schema_of::<Control>()),
         "metrics": section("metrics", schema_of::<Metrics>()),

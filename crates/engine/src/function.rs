@@ -3,7 +3,7 @@
 use std::io;
 
 use machine::clock::Ticks;
-use packet::{Batch, Reason, Room, Slot};
+use packet::{Batch, PortId, Reason, Room, Slot};
 
 use crate::control::Refusal;
 use crate::plane::{Context, Event};
@@ -57,6 +57,10 @@ pub trait Function: Send {
     fn event(&mut self) -> Option<Event> {
         None
     }
+
+    /// Says that the link of a port has come up or gone down. All links are up until the worker
+    /// says otherwise, which takes it a millisecond or two.
+    fn link(&mut self, _port: PortId, _is_up: bool) {}
 
     /// Applies one change, between batches.
     ///

@@ -259,8 +259,15 @@ impl Plane {
     /// Hands the worker a frame that leaves by an interface of the function; false if there is no
     /// room for it.
     pub fn inject(&mut self, interface: u16, frame: &[u8]) -> bool {
-        let Ok(len) = u16::try_from(INTERFACE_LEN + frame.len()) else { return false };
-        give(&mut self.inject, &[&len.to_le_bytes(), &interface.to_le_bytes(), frame])
+        self.inject_parts(interface, [frame, &[]])
+    }
+
+    /// Hands the worker a frame as [`Plane::inject`] does, of which one part lies elsewhere than
+    /// the other.
+    pub fn inject_parts(&mut self, interface: u16, [front, back]: [&[u8]; 2]) -> bool {
+        let len = INTERFACE_LEN + front.len() + back.len();
+        let Ok(len) = u16::try_from(len) else { return false };
+        give(&mut self.inject, &[&len.to_le_bytes(), &interface.to_le_bytes(), front, back])
     }
 
     /// Returns a reader of the counts.

@@ -22,6 +22,13 @@ pub trait Port: Send {
     /// Sends these frames of the batch in order and returns the number that the link accepted; it
     /// counts the others as lost.
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], now: Ticks) -> usize;
+
+    /// Returns true if frames can pass, as [`Monitor::link`] says it to other threads. The worker
+    /// asks about a thousand times a second, so it must not take long. A port whose link is no
+    /// matter of its own says true.
+    fn is_up(&mut self) -> bool {
+        true
+    }
 }
 
 /// An open port.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use machine::clock::{self, Ticks};
-use packet::{Batch, Room, Slots, Verdict};
+use packet::{Batch, PortId, Room, Slots, Verdict};
 
 use crate::control::{ControlEnd, Controller, control};
 use crate::counters::{CounterReader, CounterWriter, Counts, counters};
@@ -22,6 +22,8 @@ pub struct Worker<F: Function> {
     function: F,
     names: Names,
     ports: Vec<Box<dyn Port>>,
+    /// Whether the function knows the link of each port to be up, and when that was looked at.
+    links: (Vec<bool>, Ticks),
     batch: Batch,
     leaving: Vec<Slots>,
     control: ControlEnd<F::Update>,
@@ -62,6 +64,7 @@ impl<F: Function> Worker<F> {
         function.make_room(room)?;
         let worker = Worker {
             leaving: vec![Slots::new(); ports.len()],
+            links: (vec![true; ports.len()], clock::now()),
             batch: Batch::new(batch_size, room)?,
             counts: Counts::zero(names.drops, names.tallies.len()),
             stages: StageTotals::default(),
@@ -159,6 +162,9 @@ impl<F: Function> Worker<F> {
         {
             self.obey(order);
         }
+        if now.wrapping_sub(self.links.1) > LOOK_TICKS {
+            self.look_at_links(now);
+        }
 
         self.batch.clear();
         // Those towards other workers stand last: what they do not need of their share is there for
@@ -213,6 +219,19 @@ impl<F: Function> Worker<F> {
         received + made
     }
 
+    /// Tells the function of links that have come up or gone down.
+    #[cold]
+    fn look_at_links(&mut self, now: Ticks) {
+        self.links.1 = now;
+        let links = self.ports.iter_mut().zip(&mut self.links.0).enumerate();
+        for (number, (port, known)) in links {
+            let is_up = port.is_up();
+            if is_up != std::mem::replace(known, is_up) {
+                self.function.link(PortId(number as u8), is_up);
+            }
+        }
+    }
+
     /// Executes one order, between two batches.
     #[cold]
     fn obey(&mut self, order: Order<F>) {
@@ -239,6 +258,7 @@ impl<F: Function> Worker<F> {
     /// Replaces the ports, in the order of their numbers.
     pub fn connect(&mut self, ports: Vec<Box<dyn Port>>) {
         self.leaving = vec![Slots::new(); ports.len()];
+        self.links.0.resize(ports.len(), true);
         self.ports = ports;
         self.last_round = clock::now();
     }
@@ -357,6 +377,9 @@ const EVENTS_PER_ROUND: usize = 64;
 
 /// A gap of this many ticks, about 2 ms, is a stall.
 const STALL_TICKS: Ticks = 20 * GAP_TICKS_MIN;
+
+/// Time between two looks at the links of the ports, about 1 ms.
+const LOOK_TICKS: Ticks = 10 * GAP_TICKS_MIN;
 
 /// Rounds after a stall in which frames that had waited come: a ring of 16,384 in full batches. A
 /// round without frames ends it.

@@ -7,9 +7,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::EventFd;
 use nix::sys::time::TimeSpec;
 use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, Time};
 
@@ -19,8 +19,10 @@ use crate::links::Links;
 use crate::observed::Observed;
 use crate::observer::Observer;
 use crate::socket::{Held, Kind};
-use crate::stream::{Refused, Stream};
+use crate::stream::Refused;
 use crate::told::{self, Received, Sent};
+
+mod accepting;
 
 /// A machine with its sockets, on the thread that turns it.
 pub struct Host<M: Machine> {
@@ -34,6 +36,8 @@ pub struct Host<M: Machine> {
     links: Links,
     observed: Observed,
     epoll: Epoll,
+    /// What ends a turn that waits.
+    wake: Option<Arc<EventFd>>,
     start: Instant,
     counters: Counters,
     reports: Vec<M::Report>,
@@ -63,6 +67,7 @@ impl<M: Machine> Host<M> {
             links,
             observed: Observed::new(&Arc::default(), ""),
             epoll,
+            wake: None,
             start: Instant::now(),
             counters: Counters::default(),
             reports: Vec::new(),
@@ -81,6 +86,21 @@ impl<M: Machine> Host<M> {
     /// Returns the machine.
     pub fn machine(&self) -> &M {
         &self.machine
+    }
+
+    /// Returns the machine, for what is no input of it.
+    pub fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
+    /// Ends a turn that waits whenever this event is set, from any thread.
+    ///
+    /// # Errors
+    /// When the kernel has no room for it.
+    pub fn wake_by(&mut self, event: &Arc<EventFd>) -> io::Result<()> {
+        self.epoll.add(&**event, EpollEvent::new(EpollFlags::EPOLLIN, WAKE))?;
+        self.wake = Some(Arc::clone(event));
+        Ok(())
     }
 
     /// Returns the counters.
@@ -140,6 +160,7 @@ impl<M: Machine> Host<M> {
         for event in &ready[..count] {
             match event.data() {
                 LINKS => self.links_ready(),
+                WAKE => drop(self.wake.as_ref().map(|event| event.read())),
                 number => self.ready(Socket(number as u32), event.events()),
             }
         }
@@ -216,72 +237,6 @@ impl<M: Machine> Host<M> {
         self.observed.hears(&arrival, &self.machine, kind);
         self.machine.input(now, Input::Arrival(arrival));
         Ok(true)
-    }
-
-    /// Accepts streams of a listener.
-    fn accept(&mut self, number: Socket) {
-        for _ in 0..ACCEPTS_MAX {
-            let now = self.now();
-            let free = self.free_number(number);
-            let Some(listener) = self.find(number, Kind::listener) else { return };
-            match free.map(|free| (free, listener.accept())) {
-                None => return self.rest(number, None),
-                Some((_, Ok(None))) => return,
-                Some((socket, Ok(Some(accepted)))) => {
-                    let (local, peer) = (accepted.local, accepted.peer);
-                    let stream = Stream::accepted(socket, accepted);
-                    let kept = Held::new(Kind::Stream(Box::new(stream)));
-                    self.tell(now, Arrival::Connected { socket, local, peer });
-                    self.hold(socket, kept);
-                    self.counters.accepted += 1;
-                }
-                Some((_, Err(error))) => {
-                    self.counters.errors += 1;
-                    if error.raw_os_error().is_some_and(|code| NO_ROOM.contains(&code)) {
-                        return self.rest(number, Some(now.after(REST)));
-                    }
-                }
-            }
-        }
-    }
-
-    /// The lowest free number for a stream of a listener.
-    fn free_number(&mut self, number: Socket) -> Option<Socket> {
-        let listener = self.find(number, Kind::listener)?;
-        let mut numbers = listener.lowest..listener.streams.end;
-        let free = numbers.find(|number| !self.sockets.contains_key(&Socket(*number)));
-        let lowest = free.unwrap_or(numbers.end);
-        self.find(number, Kind::listener)?.lowest = lowest;
-        free.map(Socket)
-    }
-
-    /// Lets a listener accept nothing: until a time, or until one of its numbers is free.
-    fn rest(&mut self, number: Socket, until: Option<Time>) {
-        self.set_rest(number, true);
-        if let Some(until) = until {
-            self.resting.insert(number, until);
-        }
-    }
-
-    fn set_rest(&mut self, number: Socket, rests: bool) {
-        if let Some(held) = self.sockets.get_mut(&number) {
-            if let Kind::Listener(listener) = &mut held.kind {
-                listener.rests = rests;
-            }
-            let done = held.watch(number, &self.epoll);
-            let now = self.now();
-            self.go_on(number, done.map_err(io::Error::from), now);
-        }
-    }
-
-    /// Lets listeners try again whose rest is over.
-    fn wake_listeners(&mut self) {
-        let now = self.now();
-        while let Some((number, _)) = self.resting.iter().find(|(_, until)| **until <= now) {
-            let number = *number;
-            self.resting.remove(&number);
-            self.set_rest(number, false);
-        }
     }
 
     /// Does what the machine wants until it wants nothing more.
@@ -462,14 +417,14 @@ impl<M: Machine> Host<M> {
 /// What the kernel calls the links; sockets have their numbers, which are smaller.
 const LINKS: u64 = u64::MAX;
 
+/// What the kernel calls the event that ends a turn.
+const WAKE: u64 = LINKS - 1;
+
 /// Sockets that are looked at in a turn.
 const READY_MAX: usize = 64;
 
 /// Messages that are read from a socket in a turn, so that none keeps the others waiting.
 const MESSAGES_MAX: usize = 256;
-
-/// Streams that a listener accepts in a turn.
-const ACCEPTS_MAX: usize = 64;
 
 /// Outputs of a machine in a turn; one that wants more is not at rest, and has to wait for what
 /// arrives meanwhile.
@@ -486,9 +441,3 @@ const FAILURES_MAX: usize = 64;
 
 /// The longest turn, as the kernel takes no time of any length.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
-
-/// How long a listener rests when the kernel has no room for its streams.
-const REST: Duration = Duration::from_millis(100);
-
-/// What the kernel says when it has no room.
-const NO_ROOM: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];

@@ -42,6 +42,21 @@ pub fn is_one(frame: &[u8]) -> bool {
     })
 }
 
+/// The link-local address that follows from an Ethernet address (RFC 4291 appendix A).
+pub fn link_local(mac: MacAddr) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac.0;
+    let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
+}
+
+/// Whether a frame is a neighbour solicitation that asks for an address.
+pub fn asks_for(frame: &[u8], address: Ipv6Addr) -> bool {
+    let message = frame.get(ethernet::HEADER_LEN + ipv6::HEADER_LEN..).unwrap_or_default();
+    is_one(frame)
+        && message.first() == Some(&v6::NEIGHBOR_SOLICITATION)
+        && message.get(TARGET..TARGET + 16) == Some(&address.octets()[..])
+}
+
 /// Whether a frame is one of Neighbor Discovery for a station of this Ethernet address and IPv6
 /// address, or its groups; none of all others.
 ///

@@ -1,4 +1,5 @@
-//! Every fuzz target: those of the models and protocols, and the laws of the wire formats.
+//! Every fuzz target: those of the models and protocols, the laws of the wire formats, and that of
+//! cutting and joining frames.
 //!
 //! [`targets`] lists them from the registries; the fuzz package runs any of them by its name, and
 //! [`smoke`] runs a body over seeded inputs without a fuzzer.
@@ -22,14 +23,15 @@ pub enum Target {
     Model(&'static fuzz::Target),
     /// That of a protocol.
     Protocol(&'static Protocol),
-    /// The law of a wire format.
+    /// The law of a wire format, or of what is done with frames.
     Law(&'static Law),
 }
 
 /// Every target.
 pub fn targets() -> impl Iterator<Item = Target> {
     let of_protocols = PROTOCOLS.iter().map(Target::Protocol);
-    of_models().map(Target::Model).chain(of_protocols).chain(LAWS.iter().map(Target::Law))
+    let laws = LAWS.iter().chain([&offload::LAW]).map(Target::Law);
+    of_models().map(Target::Model).chain(of_protocols).chain(laws)
 }
 
 /// The targets of the models.

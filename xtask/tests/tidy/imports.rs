@@ -22,6 +22,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("netns", &[]),
     ("machine", &[]),
     ("wire", &[]),
+    ("offload", &["wire"]),
     ("packet", &["machine"]),
     ("tables", &["machine"]),
     // the engine knows no protocol and no function
@@ -160,6 +161,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "host",
             "keys",
             "machine",
+            "offload",
             "packet",
             "port-memory",
             "port-tap",
@@ -193,6 +195,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "machine",
             "model-kit",
             "models",
+            "offload",
             "packet",
             "protocols",
             "wire",

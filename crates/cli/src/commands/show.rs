@@ -63,7 +63,7 @@ enum What {
     Drops,
     /// What goes to the host and comes from it
     Punts,
-    /// The controller with its protocols, and how its thread is
+    /// The controllers by name, with their protocols and how their threads are
     Protocols,
     /// Neighbours of the function and of all protocols
     Neighbours,

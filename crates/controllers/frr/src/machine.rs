@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use controller_kit::{Action, Alarm, Controller, Event, Link, Refusal, Setup, Severity};
 use function_kit::Invalid;
-use function_kit::erased::AnyUpdate;
+use function_kit::erased::{AnyUpdate, Configured};
 use function_l3_router::Update;
 use protocol_fpm::{Fpm, Limited, Report};
 use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
@@ -18,6 +18,7 @@ use crate::table::Table;
 
 /// FRR as the routing suite of a router.
 pub struct Frr {
+    config: Config,
     fpm: Fpm,
     table: Table,
     settle: Duration,
@@ -77,7 +78,31 @@ impl Controller for Frr {
         let has_some = table.keeps() || table.ways.routes.counts()[0] > 0;
         let sweep = if has_some { Sweep::Unknown } else { Sweep::Done };
         let (alarms, is_raised) = (VecDeque::new(), [false; 4]);
-        Ok(Frr { fpm, table, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
+        let config = config.clone();
+        Ok(Frr { config, fpm, table, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
+    }
+
+    fn claims(update: &AnyUpdate) -> bool {
+        let is_its = |update: &Update| {
+            use Update::*;
+            matches!(
+                update,
+                SetRoute { .. }
+                    | RemoveRoute { .. }
+                    | SetNextHop { .. }
+                    | RemoveNextHop { .. }
+                    | SetGroupMember { .. }
+                    | RemoveGroupMember { .. }
+            )
+        };
+        update.typed().is_some_and(is_its)
+    }
+
+    /// Goes on if nothing of its own has changed. What it begins again with otherwise are the
+    /// routes that zebra has told, which stay until they are told again.
+    fn reload(&mut self, config: &Config, function: Option<&dyn Configured>, _: Time) -> bool {
+        let router = Router::of(function, &config.tables);
+        *config == self.config && router.is_ok_and(|router| router == self.table.ways.router)
     }
 
     fn show(&self) -> Value {
@@ -101,6 +126,8 @@ impl Machine for Frr {
                 self.applied(first.saturating_add(count));
             }
             Input::Command(Event::Refused { number, why }) => self.refused(number, why),
+            // A next hop that is down leaves its groups in the router itself.
+            Input::Command(Event::Happened(_) | Event::Missed { .. }) => {}
         }
     }
 

@@ -14,6 +14,7 @@ use crate::config::{Table, invalid};
 pub(crate) use function_l3_router::config::Network;
 
 /// A router, as it was configured.
+#[derive(PartialEq)]
 pub(crate) struct Router {
     ports: Vec<PortName>,
     interfaces: Vec<Resolved>,

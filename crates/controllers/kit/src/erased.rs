@@ -1,9 +1,11 @@
 //! A controller without its types: what lists of controllers hold, and what a daemon runs.
 
+use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use function_kit::Invalid;
+use function_kit::erased::{self as function, AnyUpdate};
 use keys::read;
 use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
 use schemars::Schema;
@@ -29,7 +31,7 @@ pub trait Kind: Sync {
 }
 
 /// A configured controller without state.
-pub trait Configured: Send + Sync {
+pub trait Configured: Any + Send + Sync {
     /// The controller's name.
     fn name(&self) -> &'static str;
     /// Its keys with all defaults, without `name`.
@@ -39,17 +41,37 @@ pub trait Configured: Send + Sync {
     /// # Errors
     /// What does not fit.
     fn create(&self, setup: Setup<'_>) -> Result<Box<dyn Running>, Invalid>;
+    /// See [`Controller::claims`].
+    fn claims(&self, update: &AnyUpdate) -> bool;
 }
 
 /// A controller that runs.
 pub trait Running: Machine<Command = Event, Report = Action> + Send {
     /// See [`Controller::show`].
     fn show(&self) -> Value;
+    /// See [`Controller::reload`]; false for the configuration of another controller.
+    fn reload(
+        &mut self,
+        config: &dyn Configured,
+        function: Option<&dyn function::Configured>,
+        now: Time,
+    ) -> bool;
 }
 
 impl<C: Controller> Running for C {
     fn show(&self) -> Value {
         Controller::show(self)
+    }
+
+    fn reload(
+        &mut self,
+        config: &dyn Configured,
+        function: Option<&dyn function::Configured>,
+        now: Time,
+    ) -> bool {
+        let any: &dyn Any = config;
+        let config = any.downcast_ref::<OfKind<C>>();
+        config.is_some_and(|config| Controller::reload(self, &config.0, function, now))
     }
 }
 
@@ -130,5 +152,9 @@ impl<C: Controller> Configured for OfKind<C> {
 
     fn create(&self, setup: Setup<'_>) -> Result<Box<dyn Running>, Invalid> {
         Ok(Box::new(C::new(&self.0, setup)?))
+    }
+
+    fn claims(&self, update: &AnyUpdate) -> bool {
+        C::claims(update)
     }
 }

@@ -1,6 +1,6 @@
 //! What a controller hears beside what arrives from the network.
 
-use engine::Refusal;
+use engine::{EventKind, Refusal};
 use protocol_kit::{Interface, Time};
 
 /// An event.
@@ -24,6 +24,27 @@ pub enum Event {
     },
     /// The host's interfaces of the function, all that there are now.
     Links(Vec<Link>),
+    /// A worker tells of something that it watches. Whoever begins is told first what was said last
+    /// of each.
+    Happened(Happening),
+    /// What workers told and there was no room for: what is known of what they watch may be old.
+    Missed {
+        /// How often.
+        count: u64,
+    },
+}
+
+/// What has happened to something that a worker watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Happening {
+    /// The worker's number.
+    pub worker: u16,
+    /// What has happened.
+    pub kind: EventKind,
+    /// To what, by the function's number: a next hop of a router, for instance.
+    pub subject: u64,
+    /// When.
+    pub at: Time,
 }
 
 /// An interface of the function that the host's programs have, too.

@@ -7,8 +7,9 @@
 //! ```
 //! A controller is a machine as a protocol is ([`protocol_kit::Machine`]): what it hears beside
 //! arrivals are events, what it says are actions. It holds the machines of its protocols and turns
-//! what they report into updates of its function; nothing else changes that. A driver gives it a
-//! thread that no worker waits for.
+//! what they report into updates of its function. A driver gives it a thread that no worker waits
+//! for. A function may have several: each claims the kinds of updates that are its own, and of what
+//! the function has beyond its configuration it is told these alone ([`Controller::claims`]).
 //!
 //! The files in reading order: [`event`] goes in, [`action`] comes out, [`mod@unit`] is what a
 //! controller's folder provides, [`erased`] is a controller without its types, as lists have it.
@@ -21,9 +22,9 @@ pub mod unit;
 
 pub mod erased;
 
-pub use engine::Refusal;
+pub use engine::{EventKind, Refusal};
 pub use function_kit::Severity;
 
 pub use action::{Action, Alarm};
-pub use event::{Event, Link};
+pub use event::{Event, Happening, Link};
 pub use unit::{Controller, Setup};

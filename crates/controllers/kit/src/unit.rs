@@ -2,7 +2,7 @@
 
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
-use protocol_kit::Machine;
+use protocol_kit::{Machine, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,6 +33,19 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
     /// A key that does not fit to the function, or state for which there is no memory.
     fn new(config: &Self::Config, setup: Setup<'_>) -> Result<Self, Invalid>;
 
+    /// Whether an update is of a kind that this controller alone makes, beside operators: what of
+    /// these the function has beyond its configuration is the controller's to take over or away.
+    fn claims(update: &AnyUpdate) -> bool;
+
+    /// Takes other keys, or other ones of its function, while it runs, which fit. False if it is to
+    /// be created again with them instead, from what the function has.
+    fn reload(
+        &mut self,
+        config: &Self::Config,
+        function: Option<&dyn Configured>,
+        now: Time,
+    ) -> bool;
+
     /// Returns what a person sees: neighbours, sessions, timers, counters.
     fn show(&self) -> Value;
 }
@@ -41,8 +54,8 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
 pub struct Setup<'a> {
     /// The function that it controls, if there is one.
     pub function: Option<&'a dyn Configured>,
-    /// What the function has beyond its configuration: the changes that an earlier life of the
-    /// controller has made, and those of operators.
+    /// What the function has beyond its configuration of the updates that the controller claims: the
+    /// changes that an earlier life of it has made, and those of operators.
     pub state: Vec<AnyUpdate>,
     /// A seed that nobody else knows.
     pub seed: u64,

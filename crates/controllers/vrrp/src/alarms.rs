@@ -40,6 +40,14 @@ impl Alarms {
         }
     }
 
+    /// Lowers all of a virtual router that is gone.
+    pub fn forget(&mut self, (router, source): (u32, String)) {
+        use Cause::*;
+        for of in [NoInterface, Misconfigured, SplitBrain, Refused] {
+            self.lower((router, source.clone()), of);
+        }
+    }
+
     /// Whether something is to be told.
     pub fn is_waiting(&self) -> bool {
         !self.telling.is_empty()

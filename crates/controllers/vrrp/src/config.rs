@@ -53,7 +53,7 @@ pub struct VirtualRouter {
     /// What the checksum of advertisements over IPv4 covers.
     #[serde(default)]
     pub checksum: Checksum,
-    /// Interfaces that lower the priority while they have no link.
+    /// Interfaces and next hops that lower the priority while they do not work.
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub track: Vec<Track>,
@@ -70,12 +70,16 @@ pub enum Checksum {
     PseudoHeader,
 }
 
-/// An interface that is tracked.
+/// An interface or a next hop that is tracked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Track {
-    /// The interface, by its name at the host.
-    pub interface: String,
+    /// The interface, by its name at the host: it works while it has a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// The next hop of the router, by its number: it works while its session of BFD is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_hop: Option<u32>,
     /// How much lower the priority is, which stays 1 at least.
     #[schemars(range(min = 1, max = 254))]
     pub decrement: u8,
@@ -109,6 +113,10 @@ impl Config {
                 let what =
                     format!("is {}; an owner of the addresses is not supported", one.priority);
                 return Err(invalid(&key(number, "priority"), what, "Choose 1 to 254"));
+            }
+            if one.track.iter().any(|of| of.interface.is_some() == of.next_hop.is_some()) {
+                let what = "needs one of `interface` and `next-hop` in each entry".to_owned();
+                return Err(invalid(&key(number, "track"), what, "Give one of them"));
             }
         }
         Ok(())

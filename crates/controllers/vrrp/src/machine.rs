@@ -1,11 +1,12 @@
 //! The machine: whose turn it is becomes changes of the router.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use controller_kit::{Action, Controller, Event, Link, Setup};
+use controller_kit::{Action, Controller, Event, EventKind, Happening, Link, Setup};
 use function_kit::Invalid;
-use function_kit::erased::AnyUpdate;
+use function_kit::erased::{AnyUpdate, Configured};
+use function_l3_router::Update;
 use protocol_kit::{Arrival, Input, Interface, Machine, Neighbour, Output, Socket, Time, Trace};
 use protocol_vrrp::{self as vrrp, Command, Reason, Report, State};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::account::Account;
 use crate::alarms::{Alarms, Cause};
 use crate::config::Config;
-use crate::places::Places;
+use crate::places::{OBJECTS_MAX, Object, Places};
 use crate::router::Router;
 use crate::show::{neighbours, show};
 
@@ -28,6 +29,10 @@ pub struct Vrrp {
     links: BTreeMap<String, Interface>,
     /// Whether the kernel's interfaces have a link, as far as they were told.
     up: BTreeMap<Interface, bool>,
+    /// Next hops whose sessions are up, as workers have told.
+    hops: BTreeSet<u64>,
+    /// What workers have told and did not reach the controller.
+    missed: u64,
     now: Time,
 }
 
@@ -51,19 +56,36 @@ impl Controller for Vrrp {
             account.add(number, place.remove());
         }
         Ok(Vrrp {
-            vrrp: vrrp::Vrrp::new(count as u32, places.tracked.len() as u32),
+            vrrp: vrrp::Vrrp::new(ROUTERS_MAX, OBJECTS_MAX),
             places,
             routers: (0..count).map(|_| Router::default()).collect(),
             account,
             alarms: Alarms::default(),
             links: BTreeMap::new(),
             up: BTreeMap::new(),
+            hops: BTreeSet::new(),
+            missed: 0,
             now: Time::ZERO,
         })
     }
 
+    fn claims(update: &AnyUpdate) -> bool {
+        let update = update.typed();
+        matches!(update, Some(Update::SetVirtual { .. } | Update::RemoveVirtual { .. }))
+    }
+
+    /// Virtual routers that are the same go on as they are.
+    fn reload(&mut self, config: &Config, function: Option<&dyn Configured>, now: Time) -> bool {
+        let Ok(places) = Places::of(function, config) else { return false };
+        self.now = now;
+        self.change_to(places, now);
+        true
+    }
+
     fn show(&self) -> Value {
-        show(&self.vrrp, &self.places, (&self.routers, self.now), self.account.refused)
+        let tracked = self.places.tracked.iter().map(|object| (object, self.works(object)));
+        let counted = (self.account.refused, self.missed);
+        show(&self.vrrp, &self.places, (&self.routers, self.now), (tracked, counted))
     }
 }
 
@@ -90,6 +112,8 @@ impl Machine for Vrrp {
                     self.refused(router, now);
                 }
             }
+            Input::Command(Event::Happened(what)) => self.happened(what, now),
+            Input::Command(Event::Missed { count }) => self.missed += count,
         }
     }
 
@@ -135,8 +159,16 @@ impl Vrrp {
         self.links = links.into_iter().map(|link| (link.name, link.kernel)).collect();
         let kernel: Vec<Interface> = self.links.values().copied().collect();
         self.up.retain(|interface, _| kernel.contains(interface));
+        self.settle(now);
+    }
+
+    /// The same of those that are there now.
+    fn settle(&mut self, now: Time) {
         for number in 0..self.routers.len() as u32 {
             let place = &self.places.all[number as usize];
+            if place.is_retired {
+                continue;
+            }
             let wanted = self.links.get(&place.name).copied();
             let at = self.routers[number as usize].at;
             match wanted {
@@ -163,12 +195,66 @@ impl Vrrp {
         self.track(now);
     }
 
-    /// Says which tracked interfaces are there and have a link.
+    /// Goes over to other virtual routers.
+    fn change_to(&mut self, wanted: Places, now: Time) {
+        let before = self.places.replace(wanted);
+        let is_kept = |number: usize| {
+            self.places.all.get(number).is_some_and(|place| place.is_like(&before[number]))
+        };
+        let gone: Vec<usize> = (0..before.len()).filter(|&number| !is_kept(number)).collect();
+        for number in gone {
+            let old = &before[number];
+            if self.routers[number].at.is_some() {
+                self.command(Command::Remove(number as u32), now);
+            }
+            if self.routers[number].state == State::Active {
+                self.account.add(number as u32, old.remove());
+            }
+            self.alarms.forget((number as u32, old.source()));
+            self.routers[number] = Router::default();
+        }
+        self.routers.resize_with(self.places.all.len(), Router::default);
+        self.track(now);
+        for (number, old) in before.iter().enumerate() {
+            let place = &self.places.all[number];
+            if let Some(interface) = self.routers[number].at.filter(|_| place != old) {
+                let config = place.at(interface);
+                self.command(Command::Change(number as u32, config), now);
+            }
+        }
+        self.settle(now);
+    }
+
+    /// A worker tells of a next hop.
+    fn happened(&mut self, what: Happening, now: Time) {
+        let is_up = match what.kind {
+            EventKind::Up => true,
+            EventKind::Down => false,
+            _ => return,
+        };
+        if is_up {
+            self.hops.insert(what.subject);
+        } else {
+            self.hops.remove(&what.subject);
+        }
+        self.track(now);
+    }
+
+    /// Says which tracked interfaces have a link, and which next hops are there.
     fn track(&mut self, now: Time) {
         for object in 0..self.places.tracked.len() as u32 {
-            let link = self.links.get(&self.places.tracked[object as usize]);
-            let is_up = link.is_some_and(|link| *self.up.get(link).unwrap_or(&true));
+            let is_up = self.works(&self.places.tracked[object as usize]);
             self.command(Command::Track { object, is_up }, now);
+        }
+    }
+
+    fn works(&self, object: &Object) -> bool {
+        match object {
+            Object::Interface(name) => {
+                let link = self.links.get(name);
+                link.is_some_and(|link| *self.up.get(link).unwrap_or(&true))
+            }
+            Object::NextHop(number) => self.hops.contains(&u64::from(*number)),
         }
     }
 
@@ -256,6 +342,9 @@ impl Vrrp {
         self.vrrp.input(now, Input::Command(command));
     }
 }
+
+/// Most virtual routers, as many as the list of the configuration has at most.
+const ROUTERS_MAX: u32 = 255;
 
 /// The protocol tells a mistake of another router once a minute while it lasts.
 const MENDED: Duration = Duration::from_secs(130);

@@ -15,6 +15,7 @@ use protocol_vrrp::{self as vrrp, Coverage, Effect, Key, Tracked};
 use crate::config::{Checksum, Config, VirtualRouter, invalid, key};
 
 /// A virtual router at its interface.
+#[derive(Clone, PartialEq)]
 pub(crate) struct Place {
     /// The name of the interface at the host.
     pub name: String,
@@ -22,14 +23,26 @@ pub(crate) struct Place {
     vlan: Option<u16>,
     /// Its protocol's configuration, but for the kernel's number of the interface.
     config: vrrp::Config,
+    /// Whether a reload has taken it away; another one may have its number then.
+    pub is_retired: bool,
 }
 
-/// The virtual routers in the order of the configuration, and the names of what they track.
+/// The virtual routers by their numbers, at first in the order of the configuration, and what they
+/// track.
 pub(crate) struct Places {
     /// The virtual routers.
     pub all: Vec<Place>,
-    /// Tracked interfaces by their numbers as objects.
-    pub tracked: Vec<String>,
+    /// What is tracked, by its number as an object of the protocol.
+    pub tracked: Vec<Object>,
+}
+
+/// Something that is tracked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Object {
+    /// An interface, by its name at the host.
+    Interface(String),
+    /// A next hop of the router, by its number.
+    NextHop(u32),
 }
 
 impl Places {
@@ -48,9 +61,8 @@ impl Places {
             let place = places.place(router, number, one)?;
             places.all.push(place);
         }
-        let objects = places.tracked.len();
         for (number, place) in places.all.iter().enumerate() {
-            place.config.check(objects).map_err(|why| {
+            place.config.check(OBJECTS_MAX as usize).map_err(|why| {
                 let remedy = "Change the keys of this virtual router";
                 invalid(&key(number, "addresses"), format!("cannot be used: {why}"), remedy)
             })?;
@@ -103,25 +115,70 @@ impl Places {
             Checksum::PseudoHeader => Coverage::PseudoHeader,
         };
         for track in &one.track {
-            named(&track.interface).ok_or_else(|| unknown("track", &track.interface))?;
-            let object = self.object(&track.interface);
+            let object = match (&track.interface, track.next_hop) {
+                (Some(name), _) => {
+                    named(name).ok_or_else(|| unknown("track", name))?;
+                    Object::Interface(name.clone())
+                }
+                (None, hop) => Object::NextHop(watched(router, number, hop.unwrap_or_default())?),
+            };
+            let object = self.object(object);
             config.tracked.push(Tracked { object, effect: Effect::Decrement(track.decrement) });
         }
         let port = router.port_names()[usize::from(own.port.0)];
         let vlan = (own.vlan > 0).then_some(own.vlan);
-        Ok(Place { name: one.interface.clone(), port, vlan, config })
+        Ok(Place { name: one.interface.clone(), port, vlan, config, is_retired: false })
     }
 
-    /// The number of a tracked interface.
-    fn object(&mut self, name: &str) -> u32 {
-        let found = self.tracked.iter().position(|known| known == name);
+    /// The number of something that is tracked.
+    fn object(&mut self, wanted: Object) -> u32 {
+        let found = self.tracked.iter().position(|known| *known == wanted);
         let number = found.unwrap_or_else(|| {
-            self.tracked.push(name.to_owned());
+            self.tracked.push(wanted);
             self.tracked.len() - 1
         });
         number as u32
     }
+
+    /// Takes other virtual routers: one that was here before keeps its number, one that is gone is
+    /// retired, and others have numbers that are free. Returns the places before, by number.
+    pub fn replace(&mut self, wanted: Places) -> Vec<Place> {
+        let before = std::mem::take(&mut self.all);
+        let mut slots: Vec<Option<Place>> = before.iter().map(|_| None).collect();
+        let mut further = Vec::new();
+        for place in wanted.all {
+            let is_it = |old: &Place| !old.is_retired && old.identity() == place.identity();
+            match before.iter().position(is_it) {
+                Some(number) => slots[number] = Some(place),
+                None => further.push(place),
+            }
+        }
+        let mut further = further.into_iter();
+        for slot in &mut slots {
+            if slot.is_none() {
+                *slot = further.next();
+            }
+        }
+        slots.extend(further.map(Some));
+        let retired = |number: usize| Place { is_retired: true, ..before[number].clone() };
+        let filled = slots.into_iter().enumerate();
+        self.all = filled.map(|(number, slot)| slot.unwrap_or_else(|| retired(number))).collect();
+        self.tracked = wanted.tracked;
+        before
+    }
 }
+
+/// A next hop that may be tracked.
+fn watched(router: &l3::Config, number: usize, hop: u32) -> Result<u32, Invalid> {
+    let has_session = router.next_hops.get(hop as usize).is_some_and(|hop| hop.bfd.is_some());
+    has_session.then_some(hop).ok_or_else(|| {
+        let what = format!("has next hop {hop}, which is not one of the router's with `bfd`");
+        invalid(&key(number, "track"), what, "Give the next hop `bfd`, or track another one")
+    })
+}
+
+/// Most interfaces and next hops that are tracked.
+pub(crate) const OBJECTS_MAX: u32 = 1024;
 
 impl Place {
     /// The protocol's configuration at an interface of the kernel.
@@ -136,6 +193,25 @@ impl Place {
         let Key { vrid, is_v6, .. } = self.config.key;
         let family = if is_v6 { "ipv6" } else { "ipv4" };
         format!("{} {family} vrid {vrid}", self.name)
+    }
+
+    /// What stays the same of it whatever else is configured.
+    fn identity(&self) -> (&str, u8, bool) {
+        (&self.name, self.config.key.vrid, self.config.key.is_v6)
+    }
+
+    /// Whether it differs from another one in nothing but what its protocol changes as it runs.
+    pub fn is_like(&self, other: &Place) -> bool {
+        let same = vrrp::Config {
+            priority: other.config.priority,
+            interval: other.config.interval,
+            has_preemption: other.config.has_preemption,
+            preempt_delay: other.config.preempt_delay,
+            coverage: other.config.coverage,
+            tracked: other.config.tracked.clone(),
+            ..self.config.clone()
+        };
+        Place { config: same, ..self.clone() } == *other
     }
 
     /// Its number and family.

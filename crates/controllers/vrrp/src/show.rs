@@ -4,19 +4,26 @@ use protocol_kit::{Neighbour, Time};
 use protocol_vrrp::{State, Vrrp};
 use serde_json::{Value, json};
 
-use crate::places::{Place, Places};
+use crate::places::{Object, Place, Places};
 use crate::router::Router;
 
-/// Each virtual router, and what became of advertisements.
-pub(crate) fn show(
+/// Each virtual router, what is tracked and whether it works, and what became of advertisements;
+/// addresses that the router did not take, and what workers told in vain.
+pub(crate) fn show<'a>(
     vrrp: &Vrrp,
     places: &Places,
     (routers, now): (&[Router], Time),
-    refused: u64,
+    (tracked, (refused, missed)): (impl Iterator<Item = (&'a Object, bool)>, (u64, u64)),
 ) -> Value {
     let counters = vrrp.counters();
     let routers = (0..).zip(places.all.iter().zip(routers));
+    let routers = routers.filter(|(_, (place, _))| !place.is_retired);
+    let object = |(object, works): (&Object, bool)| match object {
+        Object::Interface(name) => json!({"interface": name, "works": works}),
+        Object::NextHop(number) => json!({"next-hop": number, "works": works}),
+    };
     json!({
+        "tracked": tracked.map(object).collect::<Vec<_>>(),
         "routers": routers.map(|(number, of)| router(vrrp, number, of, now)).collect::<Vec<_>>(),
         "counters": {
             "received": counters.received,
@@ -33,6 +40,7 @@ pub(crate) fn show(
             "looped": counters.looped,
             "idle": counters.idle,
             "refused": refused,
+            "missed": missed,
         },
     })
 }

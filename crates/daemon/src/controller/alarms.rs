@@ -40,6 +40,17 @@ impl Alarms {
         self.raised.insert(key, Raised { severity, text: text.into_owned(), since });
     }
 
+    /// Clears what a controller has raised that is there no more.
+    pub fn forget(&mut self, controller: &str, now: &str) {
+        let is_its = |(source, _): &&(String, &'static str)| {
+            source.strip_prefix(controller).is_some_and(|rest| rest.starts_with(": "))
+        };
+        let its: Vec<_> = self.raised.keys().filter(is_its).cloned().collect();
+        for key in &its {
+            self.clear(key, now.to_owned());
+        }
+    }
+
     fn clear(&mut self, key: &(String, &'static str), now: String) {
         let Some(raised) = self.raised.remove(key) else { return };
         let (source, cause) = key;
@@ -122,6 +133,20 @@ mod tests {
         let count = |list: &str| view[list].as_array().map(Vec::len);
         assert_eq!((count("raised"), count("cleared")), (Some(1), Some(1)));
         assert_eq!(view["cleared"][0]["cleared"], "4");
+    }
+
+    #[test]
+    fn what_a_controller_has_raised_goes_with_it() {
+        let mut alarms = Alarms::default();
+        for source in ["frr", "frr: zebra", "frr-bfd: bfdd", "frr: router"] {
+            alarms.take(alarm(source, "down", Some(Severity::Minor)), "1".to_owned());
+        }
+        alarms.forget("frr", "2");
+        let view = alarms.view();
+        let raised: Vec<_> =
+            view["raised"].as_array().expect("a list").iter().map(|one| &one["source"]).collect();
+        assert_eq!(raised, ["frr", "frr-bfd: bfdd"]);
+        assert_eq!(view["cleared"].as_array().map(Vec::len), Some(2));
     }
 
     #[test]

@@ -151,9 +151,8 @@ pub fn journal_of(
     configuration: &Configuration,
     with_state: bool,
 ) -> Result<Option<Journal>, RunError> {
-    let (Some(path), Some(_)) = (&configuration.state, &configuration.controller) else {
-        return Ok(None);
-    };
+    let path = configuration.state.as_ref().filter(|_| !configuration.controllers.is_empty());
+    let Some(path) = path else { return Ok(None) };
     let function = &configuration.function;
     let keys = Value::Object(function.configured.keys());
     let mut journal = Journal::new(path, function.kind.name(), keys);

@@ -1,15 +1,17 @@
-//! The control plane of the function: a controller on a thread of its own, and what its updates and
-//! alarms become.
+//! The control planes of the function: controllers, each on a thread of its own, and what their
+//! updates and alarms become.
 //!
 //! ```text
-//!  sockets <--> thread `controller` --updates, alarms--> keeper --> workers, journal, alarms
-//!                                   <--what became of them--'
+//!  sockets <--> thread of a controller --updates, alarms--> keeper --> workers, journal, alarms
+//!                     ^                <--what became of them--'           |
+//!                     '--- its box <--- board <--- thread `host` <--events-'
 //! ```
-//! No worker waits for the thread. It hands a list of updates to the keeper, which writes them to
+//! No worker waits for a thread. It hands a list of updates to the keeper, which writes them to
 //! the journal and lets the workers apply them, and hears what became of each. A controller that
-//! panics is created again from what the function has; forwarding goes on meanwhile. The files in
-//! reading order: [`order`] is what the two threads tell each other, [`thread`] the controller's,
-//! [`alarms`] and [`journal`] are the keeper's.
+//! panics is created again from what the function has of the updates that it claims; forwarding goes
+//! on meanwhile. The files in reading order: [`order`] is what the two threads tell each other,
+//! [`thread`] the controller's, [`alarms`] and [`journal`] are the keeper's; what workers tell comes by
+//! the board beside ([`crate::board`]).
 
 pub mod order;
 

@@ -1,4 +1,4 @@
-//! What the controller's thread asks of the keeper, and hears from it.
+//! What a controller's thread asks of the keeper, and hears from it.
 
 use std::sync::mpsc::SyncSender;
 
@@ -7,7 +7,7 @@ use engine::Refusal;
 use functions::AnyUpdate;
 use machine::clock::Ticks;
 
-/// Something that the controller's thread asks for.
+/// Something that a controller's thread asks for.
 pub enum Order {
     /// Updates of the function.
     Updates {
@@ -20,8 +20,10 @@ pub enum Order {
     },
     /// What the function has beyond its configuration, for a controller that begins again.
     State(SyncSender<Vec<AnyUpdate>>),
-    /// An alarm is raised or cleared.
+    /// An alarm is raised or cleared; its source begins with the controller's name.
     Alarm(Alarm),
+    /// The controller of this name begins again, and raises its alarms anew.
+    Forget(&'static str),
 }
 
 /// What became of updates in a row.

@@ -10,30 +10,36 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use controller_kit::erased::{Configured, Running};
-use controller_kit::{Action, Alarm, Event, Link, Setup, Severity};
+use controller_kit::{Action, Alarm, Event, Happening, Link, Setup, Severity};
 use function_kit::HostInterface;
 use functions::AnyUpdate;
 use host::{Host, Observer};
-use machine::clock::{self, Clock};
+use machine::clock::{self, Clock, Ticks};
 use nix::net::if_::if_nametoindex;
 use protocol_kit::{Interface, Time};
 use serde_json::{Value, json};
 
 use super::order::{Order, Settled};
+use crate::board::{Board, EventBox};
 use crate::error::RunError;
 use crate::inbox::Remote;
 use crate::plane;
 
 /// A running controller; dropping it ends it.
 pub struct ControllerThread {
+    /// The controller as it is configured.
+    pub controller: Arc<dyn Configured>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread and the keeper both see.
-#[derive(Default)]
 struct Shared {
     stops: AtomicBool,
+    /// With what the controller is to go on, if that has changed.
+    wanted: Mutex<Option<Keys>>,
+    /// What workers have told.
+    events: Arc<EventBox>,
     /// What the controller has shown last.
     shown: Mutex<Value>,
     /// When the thread was last seen at work, in milliseconds since its start.
@@ -42,12 +48,21 @@ struct Shared {
     restarts: AtomicU64,
 }
 
-/// What a controller is created with, whenever that is.
-pub struct Recipe {
+/// A controller and its function, as they are configured.
+#[derive(Clone)]
+pub struct Keys {
     /// The controller.
     pub controller: Arc<dyn Configured>,
     /// Its function.
     pub function: Arc<dyn functions::Configured>,
+}
+
+/// What a controller is created with, whenever that is.
+pub struct Recipe {
+    /// How it is configured.
+    pub keys: Keys,
+    /// What workers tell.
+    pub board: Arc<Board>,
     /// Who sees it.
     pub observer: Arc<Observer>,
     /// Where updates and alarms go.
@@ -64,32 +79,48 @@ impl ControllerThread {
     ///
     /// # Errors
     /// When the controller does not fit to the function, or there is no thread.
-    pub fn start(recipe: Recipe, state: Vec<AnyUpdate>) -> Result<ControllerThread, RunError> {
-        let first = create(&recipe, state)?;
-        let shared = Arc::<Shared>::default();
+    pub fn start(mut recipe: Recipe, state: Vec<AnyUpdate>) -> Result<ControllerThread, RunError> {
+        let first = create(&recipe.keys, state)?;
+        let controller = Arc::clone(&recipe.keys.controller);
+        let name = controller.name();
+        let failed = |error: std::io::Error| {
+            RunError::setup(format!("no thread for the controller `{name}`: {error}"), "")
+        };
+        let shared = Arc::new(Shared {
+            stops: AtomicBool::new(false),
+            wanted: Mutex::default(),
+            events: Arc::new(EventBox::new().map_err(failed)?),
+            shown: Mutex::default(),
+            seen_ms: AtomicU64::default(),
+            restarts: AtomicU64::default(),
+        });
         let seen = Arc::clone(&shared);
         let body = move || {
             let mut controller = Some(first);
             while !seen.stops.load(Ordering::Relaxed) {
                 let turn = || match controller.take() {
-                    Some(controller) => serve(controller, &recipe, &seen),
-                    None => again(&recipe, &seen),
+                    Some(controller) => serve(controller, &mut recipe, &seen),
+                    None => again(&mut recipe, &seen),
                 };
                 if let Err(why) = catch_unwind(AssertUnwindSafe(turn)).unwrap_or_else(|_| {
-                    tracing::error!("the controller panicked; it begins again from the tables");
+                    tracing::error!(name, "a controller panicked; it begins again from the tables");
                     Err("the controller panicked".to_owned())
                 }) {
                     seen.restarts.fetch_add(1, Ordering::Relaxed);
-                    raise(&recipe.keeper, "controller-restart", Some(Severity::Major), why);
+                    raise(&recipe, Some(Severity::Major), why);
                     thread::park_timeout(PAUSE);
                 }
             }
         };
-        let thread =
-            thread::Builder::new().name("controller".into()).spawn(body).map_err(|error| {
-                RunError::setup(format!("no thread for the controller: {error}"), "")
-            })?;
-        Ok(ControllerThread { shared, thread: Some(thread) })
+        let thread = thread::Builder::new().name(name.into()).spawn(body).map_err(failed)?;
+        Ok(ControllerThread { controller, shared, thread: Some(thread) })
+    }
+
+    /// Goes on with other keys of the controller or of its function, which fit.
+    pub fn reload(&mut self, keys: Keys) {
+        self.controller = Arc::clone(&keys.controller);
+        *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys);
+        let _ = self.shared.events.bell.write(1);
     }
 
     /// Returns what the controller shows, at most a second old, and how its thread is.
@@ -125,33 +156,59 @@ impl Drop for ControllerThread {
     }
 }
 
-fn create(recipe: &Recipe, state: Vec<AnyUpdate>) -> Result<Box<dyn Running>, RunError> {
+/// Creates a controller from what its function has beyond its configuration.
+///
+/// # Errors
+/// What does not fit.
+pub fn create(keys: &Keys, mut state: Vec<AnyUpdate>) -> Result<Box<dyn Running>, RunError> {
     let seed = RandomState::new().build_hasher().finish();
-    let setup = Setup { function: Some(&*recipe.function), state, seed };
-    recipe.controller.create(setup).map_err(|bad| RunError::setup(bad.to_string(), &bad.remedy))
+    state.retain(|update| keys.controller.claims(update));
+    let setup = Setup { function: Some(&*keys.function), state, seed };
+    keys.controller.create(setup).map_err(|bad| RunError::setup(bad.to_string(), &bad.remedy))
 }
 
 /// Creates the controller again from what the function has, and drives it.
-fn again(recipe: &Recipe, shared: &Shared) -> Result<(), String> {
+fn again(recipe: &mut Recipe, shared: &Shared) -> Result<(), String> {
+    take_keys(recipe, shared);
     let (answer, answered) = sync_channel(1);
     let asked = recipe.keeper.control(Order::State(answer));
     let state = asked.and_then(|()| answered.recv().ok()).unwrap_or_default();
-    let controller = create(recipe, state).map_err(|error| error.to_string())?;
-    raise(&recipe.keeper, "controller-restart", None, String::new());
+    let _ = recipe.keeper.control(Order::Forget(recipe.keys.controller.name()));
+    let controller = create(&recipe.keys, state).map_err(|error| error.to_string())?;
+    raise(recipe, None, String::new());
     serve(controller, recipe, shared)
 }
 
-/// Drives a controller until it is to end.
-fn serve(controller: Box<dyn Running>, recipe: &Recipe, shared: &Shared) -> Result<(), String> {
-    let interfaces = recipe.function.host_interfaces();
+/// Takes the keys over that are wanted, if they are others.
+fn take_keys(recipe: &mut Recipe, shared: &Shared) -> bool {
+    let wanted = shared.wanted.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let is_new = wanted.is_some();
+    wanted.into_iter().for_each(|keys| recipe.keys = keys);
+    is_new
+}
+
+/// Drives a controller until it is to end, or to begin again.
+fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> Result<(), String> {
+    let mut interfaces = recipe.keys.function.host_interfaces();
     if let Some(namespace) = namespace_of(&interfaces) {
         plane::enter(&namespace).map_err(|error| format!("{namespace}: {error}"))?;
     }
     let host = Host::new(controller).map_err(|error| error.to_string())?;
-    let mut host = host.seen_by(&recipe.observer, recipe.controller.name());
+    let mut host = host.seen_by(&recipe.observer, recipe.keys.controller.name());
+    host.wake_by(&shared.events.bell).map_err(|error| error.to_string())?;
+    recipe.board.begin(&shared.events);
     let (mut number, mut shown_at, mut links) = (0, None::<Instant>, Vec::new());
     while !shared.stops.load(Ordering::Relaxed) {
         shared.seen_ms.store(millis(recipe.started), Ordering::Relaxed);
+        if take_keys(recipe, shared) {
+            let (keys, now) = (&recipe.keys, host.now());
+            let function = Some(&*keys.function);
+            if !host.machine_mut().reload(&*keys.controller, function, now) {
+                return Ok(());
+            }
+            (interfaces, shown_at) = (keys.function.host_interfaces(), None);
+        }
+        hear(&mut host, recipe.clock, &shared.events);
         if shown_at.is_none_or(|at| at.elapsed() > SHOWN_EVERY) {
             let now = links_of(&interfaces);
             if now != links {
@@ -162,9 +219,10 @@ fn serve(controller: Box<dyn Running>, recipe: &Recipe, shared: &Shared) -> Resu
             *shared.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
             shown_at = Some(Instant::now());
         }
+        let name = recipe.keys.controller.name();
         let actions = host.turn(PATIENCE).map_err(|error| error.to_string())?;
         for error in host.take_failures() {
-            tracing::warn!("controller: {error}");
+            tracing::warn!(name, "controller: {error}");
         }
         for action in actions {
             match action {
@@ -174,13 +232,33 @@ fn serve(controller: Box<dyn Running>, recipe: &Recipe, shared: &Shared) -> Resu
                 Action::Passing(updates) => {
                     control(&mut host, (updates, false), &mut number, recipe);
                 }
-                Action::Alarm(alarm) => {
+                Action::Alarm(mut alarm) => {
+                    alarm.source = format!("{name}: {}", alarm.source);
                     let _ = recipe.keeper.control(Order::Alarm(alarm));
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Tells the controller what workers have told.
+fn hear(host: &mut Host<Box<dyn Running>>, clock: Clock, events: &EventBox) {
+    let waiting = events.take();
+    for told in waiting.told {
+        let engine::Event { kind, subject, at } = told.event;
+        let at = time_of(host, clock, at);
+        host.command(Event::Happened(Happening { worker: told.worker, kind, subject, at }));
+    }
+    if waiting.missed > 0 {
+        host.command(Event::Missed { count: waiting.missed });
+    }
+}
+
+/// A time of the workers, in the controller's; its beginning for one before that.
+fn time_of(host: &Host<Box<dyn Running>>, clock: Clock, at: Ticks) -> Time {
+    let age = clock.duration(clock::now().saturating_sub(at));
+    Time(host.now().0.saturating_sub(age.as_nanos() as u64))
 }
 
 /// Lets the workers apply updates, which the journal keeps or not, and tells the controller what
@@ -198,8 +276,7 @@ fn control(
     for settled in answered.recv().unwrap_or_default() {
         let event = match settled {
             Settled::Applied { count, at } => {
-                let age = recipe.clock.duration(clock::now().wrapping_sub(at));
-                let at = Time(host.now().0.saturating_sub(age.as_nanos() as u64));
+                let at = time_of(host, recipe.clock, at);
                 let first = *number;
                 *number += count;
                 Event::Applied { first, count, at }
@@ -214,9 +291,11 @@ fn control(
     }
 }
 
-fn raise(keeper: &Remote, cause: &'static str, severity: Option<Severity>, text: String) {
-    let alarm = Alarm { source: "controller".to_owned(), cause, severity, text: text.into() };
-    let _ = keeper.control(Order::Alarm(alarm));
+/// Says that the controller has begun again, or that it goes on.
+fn raise(recipe: &Recipe, severity: Option<Severity>, text: String) {
+    let (source, cause) = (recipe.keys.controller.name().to_owned(), "controller-restart");
+    let alarm = Alarm { source, cause, severity, text: text.into() };
+    let _ = recipe.keeper.control(Order::Alarm(alarm));
 }
 
 /// The one network namespace of all host interfaces; none for that of the daemon.

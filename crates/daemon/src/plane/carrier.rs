@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Plane;
+use offload::{Coalescer, HEADER_LEN, Header, segments};
 use packet::Reason;
 
 use super::counts::{ThreadCounts, add};
 use super::interface::Interface;
+use crate::board::{Board, Told};
 
 /// The interfaces and the workers' planes.
 pub(super) struct Carrier {
@@ -16,25 +18,34 @@ pub(super) struct Carrier {
     pub interfaces: Vec<Interface>,
     pub counts: Arc<ThreadCounts>,
     /// The place of an interface by the function's number.
-    by_number: Vec<Option<usize>>,
+    by_number: Vec<Option<u16>>,
     room: Box<[u8]>,
+    /// What goes up and may be joined with what follows.
+    coalescer: Coalescer,
     /// The reason that is first in the next turn.
     first: u8,
+    /// Where what workers tell goes.
+    board: Arc<Board>,
+    /// What each worker could not tell so far.
+    untold: Vec<u64>,
 }
 
 impl Carrier {
-    pub fn new(planes: Vec<Plane>, interfaces: Vec<Interface>) -> Carrier {
+    pub fn new(planes: Vec<Plane>, interfaces: Vec<Interface>, board: Arc<Board>) -> Carrier {
         let last = interfaces.iter().map(|one| usize::from(one.number)).max().unwrap_or(0);
         let mut by_number = vec![None; last + 1];
-        for (place, one) in interfaces.iter().enumerate() {
+        for (place, one) in (0..).zip(&interfaces) {
             by_number[usize::from(one.number)] = Some(place);
         }
         Carrier {
+            untold: vec![0; planes.len()],
+            board,
             planes,
             interfaces,
             counts: Arc::default(),
             by_number,
-            room: vec![0; FRAME_BYTES_MAX].into(),
+            room: vec![0; HEADER_LEN + FRAME_BYTES_MAX].into(),
+            coalescer: Coalescer::new(CONNECTIONS),
             first: 0,
         }
     }
@@ -42,7 +53,7 @@ impl Carrier {
     /// Carries what waits, up to a bound; returns whether there was anything.
     pub fn turn(&mut self) -> bool {
         let began = Instant::now();
-        let up = self.carry_up();
+        let up = self.carry_up() + self.carry_events();
         let down = self.carry_down();
         if began.elapsed() > LATE {
             add(&self.counts.late, 1);
@@ -52,9 +63,12 @@ impl Carrier {
 
     /// Each reason of each worker has the same share, and another is first each time.
     fn carry_up(&mut self) -> usize {
-        let Carrier { planes, interfaces, counts, by_number, first, .. } = self;
+        let Carrier { planes, interfaces, counts, by_number, coalescer, first, .. } = self;
         let reasons = planes.first().map_or(0, Plane::reasons);
         let mut carried = 0;
+        let mut up = |place: u16, header: &Header, frame: &[u8]| {
+            interfaces[usize::from(place)].write(header, frame);
+        };
         for number in (0..reasons).map(|number| (number + *first) % reasons) {
             for plane in planes.iter_mut() {
                 for _ in 0..SHARE {
@@ -62,17 +76,31 @@ impl Carrier {
                     carried += 1;
                     let place = by_number.get(usize::from(punted.context.interface));
                     match place.copied().flatten() {
-                        Some(place) => interfaces[place].write(punted.frame),
+                        Some(place) => coalescer.push(place, punted.frame, &mut up),
                         None => add(&counts.unclaimed, 1),
                     }
                 }
             }
         }
+        coalescer.flush(&mut up);
         *first = (*first + 1) % reasons.max(1);
-        for plane in planes {
+        carried
+    }
+
+    /// What workers tell goes to the board and the log.
+    fn carry_events(&mut self) -> usize {
+        let mut carried = 0;
+        for (worker, (plane, untold)) in (0..).zip(self.planes.iter_mut().zip(&mut self.untold)) {
             for event in (0..SHARE).map_while(|_| plane.event()) {
                 // A next hop by its number, for instance, whose session has gone down.
                 tracing::info!(kind = ?event.kind, subject = event.subject, "the function says");
+                self.board.tell(Told { worker, event });
+                carried += 1;
+            }
+            let lost = plane.events_lost();
+            if lost > *untold {
+                self.board.miss(lost - *untold);
+                *untold = lost;
             }
         }
         carried
@@ -83,18 +111,29 @@ impl Carrier {
         let Some(plane) = planes.first_mut() else { return 0 };
         let mut carried = 0;
         for interface in interfaces {
-            let (mut down, mut full) = (0, 0);
-            while down + full < SHARE as u64 {
+            let (mut down, mut full, mut unfit) = (0, 0, 0);
+            while down + full + unfit < SHARE as u64 {
                 let Some(len) = interface.read(room) else { break };
-                match plane.inject(interface.number, &room[..len]) {
-                    true => down += 1,
-                    false => full += 1,
+                let cut = match room[..len].split_first_chunk_mut() {
+                    Some((header, frame)) => segments(frame, &Header::parse(header)).ok(),
+                    None => None,
+                };
+                let Some(mut frames) = cut else {
+                    unfit += 1;
+                    continue;
+                };
+                while let Some(parts) = frames.next_frame() {
+                    match plane.inject_parts(interface.number, parts) {
+                        true => down += 1,
+                        false => full += 1,
+                    }
                 }
             }
-            if down + full > 0 {
+            if down + full + unfit > 0 {
                 add(&interface.counts.down, down);
                 add(&interface.counts.down_full, full);
-                carried += (down + full) as usize;
+                add(&interface.counts.down_unfit, unfit);
+                carried += (down + full + unfit) as usize;
             }
         }
         carried
@@ -123,3 +162,6 @@ const SHARE: usize = 32;
 
 /// The longest frame of a tap interface, in bytes.
 const FRAME_BYTES_MAX: usize = 65_536;
+
+/// Connections whose frames are joined at a time.
+const CONNECTIONS: usize = 8;

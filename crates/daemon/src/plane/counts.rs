@@ -18,6 +18,8 @@ pub(super) struct InterfaceCounts {
     pub down: AtomicU64,
     /// Frames of the host for which the worker had no room.
     pub down_full: AtomicU64,
+    /// Frames of the host that cannot be cut or completed.
+    pub down_unfit: AtomicU64,
 }
 
 /// Counters of the thread.
@@ -64,6 +66,7 @@ impl Watch {
                 "up_refused": read(&counts.up_refused),
                 "down": read(&counts.down),
                 "down_full": read(&counts.down_full),
+                "down_unfit": read(&counts.down_unfit),
             });
             (name.clone(), shown)
         };

@@ -5,7 +5,7 @@
 //! interface's own addresses alone, and takes no addresses from router advertisements.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -15,6 +15,7 @@ use engine::PortError;
 use function_kit::HostInterface;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
+use offload::Header;
 use port_tap::TapConfig;
 
 use super::counts::{InterfaceCounts, add};
@@ -76,16 +77,18 @@ impl Interface {
         &self.file
     }
 
-    /// Hands the kernel a frame.
-    pub fn write(&mut self, frame: &[u8]) {
-        let counter = match self.file.write(frame) {
+    /// Hands the kernel a frame, or many that are joined.
+    pub fn write(&mut self, header: &Header, frame: &[u8]) {
+        let header_bytes = header.bytes();
+        let parts = [IoSlice::new(&header_bytes), IoSlice::new(frame)];
+        let counter = match self.file.write_vectored(&parts) {
             Ok(_) => &self.counts.up,
             Err(_) => &self.counts.up_refused,
         };
-        add(counter, 1);
+        add(counter, header.frames(frame.len()));
     }
 
-    /// Reads a frame that the kernel sends; none if none waits.
+    /// Reads a frame that the kernel sends, behind its header; none if none waits.
     pub fn read(&mut self, room: &mut [u8]) -> Option<usize> {
         match self.file.read(room) {
             Ok(len) => Some(len).filter(|&len| len > 0),

@@ -8,19 +8,23 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Context, Drops, Function, PuntLimit, Refusal, StageClock, Worker};
+use engine::{Context, Drops, Event, EventKind, Function, PuntLimit, Refusal, StageClock, Worker};
 use machine::clock::Ticks;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use offload::{HEADER_LEN, Header};
 use packet::{Batch, Reason, Room, Slot, Verdict};
 use serde_json::json;
 
 use super::carrier::Carrier;
 use super::interface::Interface;
 use super::{HostThread, Joining, Opened};
+use crate::board::{Board, EventBox};
 
 /// A function that punts what the host sends, to the interface by which it was to leave.
 struct Mirror {
     interfaces: [u16; 256],
+    /// How many events it still tells.
+    events: u64,
 }
 
 impl Function for Mirror {
@@ -42,6 +46,11 @@ impl Function for Mirror {
         Context { interface: self.interfaces[usize::from(slot)], ..Context::default() }
     }
 
+    fn event(&mut self) -> Option<Event> {
+        self.events = self.events.checked_sub(1)?;
+        Some(Event { kind: EventKind::Idle, subject: self.events, at: 0 })
+    }
+
     fn apply(&mut self, (): (), _: Ticks) -> Result<(), Refusal> {
         Err(Refusal::Invalid)
     }
@@ -56,7 +65,11 @@ impl Function for Mirror {
 }
 
 fn worker() -> Worker<Mirror> {
-    let mirror = Mirror { interfaces: [0; 256] };
+    worker_with(0)
+}
+
+fn worker_with(events: u64) -> Worker<Mirror> {
+    let mirror = Mirror { interfaces: [0; 256], events };
     Worker::new(mirror, Vec::new(), 64, Room::default()).expect("memory").0
 }
 
@@ -76,13 +89,13 @@ fn joining() -> Joining {
 
 /// Sends a frame and lets the worker run until it is back.
 fn is_mirrored(worker: &mut Worker<Mirror>, far: &UnixDatagram, frame: &[u8]) {
-    far.send(frame).expect("there is room");
+    far.send(&[&[0; HEADER_LEN], frame].concat()).expect("there is room");
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut room = [0; 2000];
     while Instant::now() < deadline {
         worker.round();
         match far.recv(&mut room) {
-            Ok(len) => return assert_eq!(&room[..len], frame),
+            Ok(len) => return assert_eq!(&room[HEADER_LEN..len], frame),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => panic!("{error}"),
         }
@@ -97,7 +110,7 @@ fn frames_pass_both_ways_and_go_on_after_a_panic() {
     let plane = joining.join(&mut worker);
     let ((first, kernel_first), (second, kernel_second)) = (interface(3), interface(7));
     let opened = Opened { interfaces: vec![first, second], joining, names: Mirror::PUNTS };
-    let host = HostThread::start(opened, vec![plane]).expect("a thread");
+    let host = HostThread::start(opened, vec![plane], &Arc::default()).expect("a thread");
     let mut frame = [0; 1514];
     frame[..3].copy_from_slice(&[1, 2, 3]);
     is_mirrored(&mut worker, &kernel_first, &frame);
@@ -114,7 +127,7 @@ fn frames_pass_both_ways_and_go_on_after_a_panic() {
     }
     // A frame is counted once it is written.
     let deadline = Instant::now() + Duration::from_secs(60);
-    let three = json!({"up": 3, "up_refused": 0, "down": 3, "down_full": 0});
+    let three = json!({"up": 3, "up_refused": 0, "down": 3, "down_full": 0, "down_unfit": 0});
     let shown = loop {
         let shown = host.watch.view();
         if ["interface3", "interface7"].iter().all(|name| shown["interfaces"][name] == three) {
@@ -132,11 +145,11 @@ fn what_nobody_takes_is_counted_and_gone() {
     let mut worker = worker();
     let plane = joining().join(&mut worker);
     let (interface, kernel) = interface(3);
-    let mut carrier = Carrier::new(vec![plane], vec![interface]);
+    let mut carrier = Carrier::new(vec![plane], vec![interface], Arc::default());
     // The worker does not run: its ring of a MiB is full at some time.
     let mut sent = 0;
     for _ in 0..2000 {
-        kernel.send(&[9; 1000]).expect("the thread has taken the last one");
+        kernel.send(&[0; 1000]).expect("the thread has taken the last one");
         sent += 1;
         assert!(carrier.turn());
     }
@@ -172,7 +185,70 @@ fn frames_of_interfaces_that_the_host_lacks_are_counted() {
     let mut plane = joining().join(&mut worker);
     assert!(plane.inject(5, &[1; 60]) && plane.inject(900, &[1; 60]));
     worker.round();
-    let mut carrier = Carrier::new(vec![plane], vec![interface(3).0, interface(6).0]);
+    let mut carrier =
+        Carrier::new(vec![plane], vec![interface(3).0, interface(6).0], Arc::default());
     assert!(carrier.turn());
     assert_eq!(carrier.counts.unclaimed.load(std::sync::atomic::Ordering::Relaxed), 2);
+}
+
+#[test]
+fn what_a_worker_tells_reaches_controllers_or_is_counted() {
+    // More than there is room for between the two.
+    let mut worker = worker_with(5000);
+    let plane = joining().join(&mut worker);
+    let board = Arc::<Board>::default();
+    let mut carrier = Carrier::new(vec![plane], vec![interface(3).0], Arc::clone(&board));
+    let own = Arc::new(EventBox::new().expect("a box"));
+    board.begin(&own);
+    for _ in 0..100 {
+        worker.round();
+    }
+    let before = own.take();
+    assert_eq!((before.told.len(), before.missed), (0, 0));
+    while carrier.turn() {}
+    let waiting = own.take();
+    assert_eq!(waiting.told.len() as u64 + waiting.missed, 5000);
+    assert!(!waiting.told.is_empty() && waiting.missed > 0, "{}", waiting.missed);
+    let subjects = waiting.told.iter().map(|told| (told.worker, told.event.subject));
+    assert!(subjects.eq((0..5000).rev().map(|one| (0, one)).take(waiting.told.len())));
+}
+
+/// A segment of TCP over IPv6 as the kernel hands it over: longer than the link takes, and its
+/// checksum only begun.
+fn long_segment(payload_len: usize) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+    frame.extend((20 + payload_len as u16).to_be_bytes());
+    frame.extend([6, 64]);
+    frame.extend([0x20; 32]);
+    frame.extend([0, 179, 0, 179, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 0, 9, 0, 0, 0, 0]);
+    frame.extend((0..payload_len).map(|at| at as u8));
+    frame
+}
+
+#[test]
+fn long_segments_go_down_in_frames_and_come_up_as_one() {
+    let mut worker = worker();
+    let plane = joining().join(&mut worker);
+    let (interface, kernel) = interface(3);
+    let mut carrier = Carrier::new(vec![plane], vec![interface]);
+    let header = [1, 4, 74, 0, 0xe8, 3, 54, 0, 16, 0];
+    let sent = long_segment(30_500);
+    kernel.send(&[&header[..], &sent].concat()).expect("there is room");
+    // A header that says something else of the same frame, and half a header.
+    kernel.send(&[&[1, 1, 74, 0, 0xe8, 3, 54, 0, 16, 0], &sent[..]].concat()).expect("room");
+    kernel.send(&header[..9]).expect("there is room");
+    assert!(carrier.turn());
+    worker.round();
+    assert!(carrier.turn());
+    let mut came = vec![0; 70_000];
+    let len = kernel.recv(&mut came).expect("it is back");
+    let (came_header, frame) = came[..len].split_first_chunk().expect("a header");
+    let came_header = Header::parse(came_header);
+    assert_eq!((came_header.bytes(), came_header.frames(frame.len())), (header, 31));
+    // All but the checksum, which is begun anew.
+    assert!(frame[..70] == sent[..70] && frame[72..] == sent[72..]);
+    let count = |of: &std::sync::atomic::AtomicU64| of.load(std::sync::atomic::Ordering::Relaxed);
+    let counts = &carrier.interfaces[0].counts;
+    assert_eq!([count(&counts.down), count(&counts.down_unfit), count(&counts.up)], [31, 2, 31]);
 }

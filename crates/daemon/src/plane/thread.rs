@@ -14,6 +14,7 @@ use super::carrier::Carrier;
 use super::counts::{Watch, add};
 use super::interface::Interface;
 use super::opened::Opened;
+use crate::board::Board;
 use crate::error::RunError;
 
 /// The running thread; dropping it ends it and removes the interfaces.
@@ -35,11 +36,16 @@ struct Orders {
 }
 
 impl HostThread {
-    /// Starts the thread with the planes of all workers, the first one first.
+    /// Starts the thread with the planes of all workers, the first one first; what workers tell
+    /// goes to the board.
     ///
     /// # Errors
     /// When a thread is not available.
-    pub fn start(opened: Opened, planes: Vec<Plane>) -> Result<HostThread, RunError> {
+    pub fn start(
+        opened: Opened,
+        planes: Vec<Plane>,
+        board: &Arc<Board>,
+    ) -> Result<HostThread, RunError> {
         let Opened { interfaces, joining, names } = opened;
         let failed = |error: std::io::Error| {
             RunError::setup(format!("no thread for the host's interfaces: {error}"), "")
@@ -52,7 +58,7 @@ impl HostThread {
             epoll.add(interface.file(), event()).map_err(|error| failed(error.into()))?;
         }
         let readers = planes.iter().map(Plane::reader).collect();
-        let mut carrier = Carrier::new(planes, interfaces);
+        let mut carrier = Carrier::new(planes, interfaces, Arc::clone(board));
         let counted = |one: &Interface| (one.name.clone(), Arc::clone(&one.counts));
         let watch = Watch {
             names,

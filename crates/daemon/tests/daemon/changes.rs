@@ -68,7 +68,7 @@ fn a_reload_changes_what_differs_and_nothing_else() {
     // More stations: the ports stay, and so does what control did.
     run.rewrite(&more_stations(BRIDGE, 5));
     let done = run.ask(Ask::Reload).expect("a good file");
-    assert_eq!(done, json!({"updates": 5, "ports": []}));
+    assert_eq!(done, json!({"updates": 5, "ports": [], "controllers": []}));
     pass(10, &mut sender, &mut receiver);
     let tables = run.show(View::Tables).to_string();
     assert!(tables.contains("\"used\":8"), "2 + 5 + 1: {tables}");

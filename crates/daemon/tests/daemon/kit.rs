@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 /// The functions there are, on links of memory.
 pub fn parts() -> Parts {
-    Parts { functions: functions::FUNCTIONS, ports: WIRED, controllers: &[] }
+    Parts { functions: functions::FUNCTIONS, ports: WIRED, controllers: crate::controllers::SIDES }
 }
 
 const WIRED: &[&dyn Kind] = &[&Entry::<Wired>::new()];

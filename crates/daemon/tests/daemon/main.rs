@@ -4,6 +4,7 @@
 mod captures;
 mod changes;
 mod control;
+mod controllers;
 mod files;
 mod gateway;
 mod kit;

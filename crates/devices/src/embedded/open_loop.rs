@@ -32,7 +32,7 @@ pub(super) fn run<N: Model>(
     let before = device.counts();
     let ports = N::Unit::ports(&device.model.config).len();
     let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let links = connect((ports, N::Unit::HANDS_OVER), workers)?;
+    let links = connect((ports, N::Unit::hands_over(&device.model.config)), workers)?;
     let workload = device.workload();
     let conditions = device.conditions;
     device.changed |= !workload.events().is_empty() && conditions.updates_per_s != Some(0.0);
@@ -87,7 +87,7 @@ pub(super) fn run_sessions<N: Model>(
     let before = device.counts();
     let ports = N::Unit::ports(&device.model.config).len();
     let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let links = connect((ports, N::Unit::HANDS_OVER), workers)?;
+    let links = connect((ports, N::Unit::hands_over(&device.model.config)), workers)?;
     let workload = device.workload();
     let taking_over = TakingOver::<N>::new(room::room_for(&workload));
     let replace = |_, function: &mut PipelineOf<N>| taking_over.replace(function);

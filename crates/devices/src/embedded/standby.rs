@@ -31,7 +31,7 @@ impl<N: Model> Embedded<N> {
     pub(super) fn follow(&mut self, patience: Duration) -> Result<bool, MeasureError> {
         let ports = N::Unit::ports(&self.model.config).len();
         let workers = self.lanes.iter_mut().map(|lane| &mut lane.worker);
-        let _links = connect((ports, N::Unit::HANDS_OVER), workers)?;
+        let _links = connect((ports, N::Unit::hands_over(&self.model.config)), workers)?;
         let deadline = Instant::now() + patience;
         loop {
             let mut is_synchronised = true;

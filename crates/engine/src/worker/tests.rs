@@ -1,5 +1,6 @@
 //! The loop with ports and functions of a few lines: what it counts, sends and obeys.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use packet::{Made, PortId, Reason, Slot};
@@ -394,4 +395,72 @@ fn time_is_judged_when_what_waited_during_a_stall_is_processed() {
         assert!(worker.poll(0) > 0);
     }
     assert_eq!(worker.function_mut().ticks, 2);
+}
+
+/// A port whose link goes up and down, and a function that hears of it.
+struct Flapping(Arc<AtomicBool>);
+
+impl Port for Flapping {
+    fn receive(&mut self, _: &mut Batch, _: usize, _: Ticks) -> usize {
+        0
+    }
+
+    fn transmit(&mut self, _: &mut Batch, _: &[Slot], _: Ticks) -> usize {
+        0
+    }
+
+    fn is_up(&mut self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Default)]
+struct Listening(Vec<(PortId, bool)>);
+
+impl Function for Listening {
+    type Update = ();
+    const STAGES: &'static [&'static str] = &[];
+    const DROPS: Drops = Drops(&["unhandled"]);
+    const TALLIES: &'static [&'static str] = &[];
+
+    fn process(&mut self, _: &mut Batch, _: Ticks, _: &mut StageClock<'_>) {}
+
+    fn apply(&mut self, (): (), _: Ticks) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn link(&mut self, port: PortId, is_up: bool) {
+        self.0.push((port, is_up));
+    }
+
+    fn tallies(&self) -> &[u64] {
+        &[]
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn a_function_hears_of_links_once_and_not_in_every_round() {
+    let states = [true, false].map(|is_up| Arc::new(AtomicBool::new(is_up)));
+    let ports = states.iter().map(|state| Box::new(Flapping(state.clone())) as Box<dyn Port>);
+    let room = Room { headroom: 0, frame: 64 };
+    let (mut worker, _handle) =
+        Worker::new(Listening::default(), ports.collect(), 4, room).expect("memory");
+    let begin = clock::now();
+    let mut heard = |now: Ticks| {
+        worker.poll(begin + now);
+        std::mem::take(&mut worker.function_mut().0)
+    };
+    // The worker may have been made a moment later than it seems here.
+    let first = 2 * LOOK_TICKS;
+    assert_eq!(heard(first), [(PortId(1), false)], "up until it is said otherwise");
+    assert_eq!(heard(first + 2 * LOOK_TICKS), []);
+    states[0].store(false, Ordering::Relaxed);
+    states[1].store(true, Ordering::Relaxed);
+    assert_eq!(heard(first + 3 * LOOK_TICKS), [], "it was looked at just now");
+    let both = [(PortId(0), false), (PortId(1), true)];
+    assert_eq!(heard(first + 4 * LOOK_TICKS), both);
 }

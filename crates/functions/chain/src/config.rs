@@ -66,6 +66,9 @@ fn go_together(members: &[Arc<dyn Configured>]) -> Result<(), Invalid> {
             () if member.is_sharded() && member.workers() > 1 => {
                 "cannot share its users among workers here"
             }
+            () if member.hands_over() && member.workers() > 1 => {
+                "hands frames from worker to worker, which it cannot here"
+            }
             () if !member.host_interfaces().is_empty() => "gives the host interfaces",
             () => continue,
         };

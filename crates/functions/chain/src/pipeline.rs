@@ -107,6 +107,19 @@ impl Function for Pipeline {
         self.hops.iter_mut().find_map(|hop| hop.function.event())
     }
 
+    /// Between two functions there is no link that could go down.
+    fn link(&mut self, port: PortId, is_up: bool) {
+        let last = (self.hops.len() - 1) as u8;
+        let further = self.further.get(usize::from(port.0.wrapping_sub(SIDES)));
+        let (place, port) = match (port, further) {
+            (DOWN, _) => (0, DOWN),
+            (UP, _) => (last, UP),
+            (_, Some(further)) => (further.place, further.port),
+            (_, None) => return,
+        };
+        self.hops[usize::from(place)].function.link(port, is_up);
+    }
+
     /// The frames of one function a round, handed on as all others are.
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
         let mut batch = self.made.take()?;

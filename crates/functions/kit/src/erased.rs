@@ -11,7 +11,7 @@ use std::sync::Arc;
 use engine::{Context, Drops, Event, Function, Names, Refusal, StageClock};
 use keys::{Invalid, parsed, read};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Room, Slot};
+use packet::{Batch, PortId, Room, Slot};
 use protocol_kit::{Companion, Neighbour};
 use schemars::Schema;
 use serde::Serialize;
@@ -67,7 +67,7 @@ pub trait Configured: Any + Send + Sync {
     fn workers(&self) -> usize;
     /// See [`NetworkFunction::IS_SHARDED`].
     fn is_sharded(&self) -> bool;
-    /// See [`NetworkFunction::HANDS_OVER`].
+    /// See [`NetworkFunction::hands_over`].
     fn hands_over(&self) -> bool;
     /// See [`NetworkFunction::frame_steering`].
     fn frame_steering(&self) -> Option<FrameSteering>;
@@ -134,6 +134,8 @@ pub trait Running: Any + Send {
     fn tick(&mut self, now: Ticks);
     /// See [`Function::event`].
     fn event(&mut self) -> Option<Event>;
+    /// See [`Function::link`].
+    fn link(&mut self, port: PortId, is_up: bool);
     /// See [`Function::made`].
     fn made(&mut self, now: Ticks) -> Option<&mut Batch>;
     /// See [`NetworkFunction::table_sizes`].
@@ -189,6 +191,10 @@ impl Function for Box<dyn Running> {
 
     fn event(&mut self) -> Option<Event> {
         (**self).event()
+    }
+
+    fn link(&mut self, port: PortId, is_up: bool) {
+        (**self).link(port, is_up);
     }
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
@@ -345,7 +351,7 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
     }
 
     fn hands_over(&self) -> bool {
-        N::HANDS_OVER
+        N::hands_over(&self.0)
     }
 
     fn frame_steering(&self) -> Option<FrameSteering> {
@@ -439,6 +445,10 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn event(&mut self) -> Option<Event> {
         self.0.event()
+    }
+
+    fn link(&mut self, port: PortId, is_up: bool) {
+        self.0.link(port, is_up);
     }
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {

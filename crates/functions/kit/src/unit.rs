@@ -28,7 +28,7 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// Whether each of several workers holds a part of the state only, so that a frame must reach
     /// the worker that has its part.
     const IS_SHARDED: bool;
-    /// Whether workers hand frames over to one another. Each has then, behind the function's ports,
+    /// Whether workers may hand frames over to one another. Each has then, behind the function's ports,
     /// one towards every worker in their order; what it sends by one comes in by its own place on
     /// the other side.
     const HANDS_OVER: bool = false;
@@ -70,9 +70,14 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The names of the ports of a validated configuration, in the order of their numbers.
     fn ports(config: &Self::Config) -> Vec<PortName>;
 
+    /// Whether the workers of a validated configuration do.
+    fn hands_over(_config: &Self::Config) -> bool {
+        Self::HANDS_OVER
+    }
+
     /// How many ports one of several workers has: those of the function, and those towards workers.
     fn ports_of_worker(config: &Self::Config, shard: Shard) -> usize {
-        let hands_over = Self::HANDS_OVER && shard.count > 1;
+        let hands_over = Self::hands_over(config) && shard.count > 1;
         Self::ports(config).len() + if hands_over { shard.count as usize } else { 0 }
     }
 

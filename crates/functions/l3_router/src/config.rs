@@ -14,6 +14,7 @@ mod ports;
 mod reassembly;
 mod routes;
 mod services;
+mod sessions;
 
 pub use self::groups::{GROUPS, Group, Member, group_number};
 pub use self::host::PuntRates;
@@ -24,6 +25,7 @@ pub use self::routes::{Bfd, NextHop, Route, network};
 pub use self::services::{
     AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark, SourcePolicers,
 };
+pub use self::sessions::{BfdKey, BfdKeyKind};
 pub use function_kit::sections::{Dir, Mac, Prefixed};
 pub use function_kit::{HostInterface, HostPlace, PortName};
 
@@ -65,6 +67,9 @@ pub struct Config {
     /// Most sessions of BFD with next hops; 0 for 64 more than are listed, where there are any.
     #[schemars(range(max = 16_384))]
     pub bfd_capacity: u32,
+    /// Keys by which packets of BFD are authenticated, for sessions to name.
+    #[schemars(length(max = 256))]
+    pub bfd_keys: Vec<BfdKey>,
     /// Routes to next hops of that list or to groups.
     #[schemars(length(max = 1_000_000))]
     pub routes: Vec<Route>,
@@ -170,6 +175,7 @@ impl Default for Config {
             next_hops: Vec::new(),
             next_hop_capacity: 0,
             bfd_capacity: 0,
+            bfd_keys: Vec::new(),
             routes: Vec::new(),
             next_hop_groups: Vec::new(),
             ecmp_capacity: 0,

@@ -29,6 +29,9 @@ impl Pipeline {
     /// What a frame is that is not plain, for a router that is a host too or looks for sources.
     #[inline(never)]
     pub(super) fn check_oddly(&mut self, batch: &mut Batch, slot: Slot, at: u16, now: Ticks) {
+        if let Some(verdict) = self.hear_on_link(batch, (slot, at), now) {
+            return batch.set_verdict(slot, verdict);
+        }
         let own = self.state.interfaces.get(at);
         let virtuals = self.state.interfaces.virtuals();
         let asked = virtuals.asked_by_nd(batch.frame(slot), at);
@@ -41,7 +44,9 @@ impl Pipeline {
             let verdict = self.show_host(batch, (slot, at), protocol, now);
             return batch.set_verdict(slot, verdict);
         }
-        let address = own.ipv6.map(|ip| ip.address);
+        let link_local = nd::link_local(own.mac.0);
+        let is_asked = self.liveness.is_some() && nd::asks_for(batch.frame(slot), link_local);
+        let address = own.ipv6.map(|ip| if is_asked { link_local } else { ip.address });
         let (mac, address) =
             asked.map_or((own.mac.0, address), |(mac, address)| (mac, Some(address)));
         if self.neighbours.is_some()
@@ -100,7 +105,11 @@ impl Pipeline {
         let is_answer = said.operation() == arp::OPERATION_REPLY;
         // An ARP request comes from the neighbour itself, and is as good as an answer.
         let mac = Said { mac: said.sender_mac(), overrides: true, answers: true };
-        Some((neighbours.heard((&mut self.state, made), who, mac, now), is_answer))
+        let heard = neighbours.heard((&mut self.state, made), who, mac, now);
+        if heard || is_answer {
+            self.pass_on((batch.port(slot), at), batch.frame(slot));
+        }
+        Some((heard, is_answer))
     }
 
     /// A frame for the host, which answers it: within the rate of its protocol, and neighbours are
@@ -123,7 +132,7 @@ impl Pipeline {
             }
             Protocol::Nd => {
                 if let Some(Ok(message)) = nd::read(batch.frame(slot), ends) {
-                    self.learn(at, message, now);
+                    self.learn(batch, (slot, at), message, now);
                 }
             }
             _ => {}
@@ -133,7 +142,13 @@ impl Pipeline {
 
     /// Takes note of what a neighbour says of itself by Neighbor Discovery; whether that was of any
     /// use.
-    fn learn(&mut self, at: u16, message: Message, now: Ticks) -> Option<bool> {
+    fn learn(
+        &mut self,
+        batch: &Batch,
+        (slot, at): (Slot, u16),
+        message: Message,
+        now: Ticks,
+    ) -> Option<bool> {
         let (neighbours, made) = (self.neighbours.as_mut()?, self.made.as_mut()?);
         let (who, said) = match message {
             Message::Advertisement { target, mac, overrides } => {
@@ -143,7 +158,11 @@ impl Pipeline {
                 (source, Said { mac: mac?, overrides: true, answers: false })
             }
         };
-        Some(neighbours.heard((&mut self.state, made), (at, IpAddr::from(who)), said, now))
+        let heard = neighbours.heard((&mut self.state, made), (at, IpAddr::from(who)), said, now);
+        if heard || matches!(message, Message::Advertisement { .. }) {
+            self.pass_on((batch.port(slot), at), batch.frame(slot));
+        }
+        Some(heard)
     }
 
     /// Neighbor Discovery: within its rate, a question for the address as which it was read, or an
@@ -162,12 +181,14 @@ impl Pipeline {
         }
         match message {
             Err(()) => ignored,
-            Ok(message @ Message::Advertisement { .. }) => match self.learn(at, message, now) {
-                Some(true) => reasons::drop(reasons::NEIGHBOUR_HEARD),
-                _ => ignored,
-            },
+            Ok(message @ Message::Advertisement { .. }) => {
+                match self.learn(batch, (slot, at), message, now) {
+                    Some(true) => reasons::drop(reasons::NEIGHBOUR_HEARD),
+                    _ => ignored,
+                }
+            }
             Ok(message @ Message::Solicitation { source, .. }) => {
-                self.learn(at, message, now);
+                self.learn(batch, (slot, at), message, now);
                 let Some(address) = address else { return ignored };
                 let station = ethernet_source(batch.frame(slot));
                 let answer = nd::advertise((source, station), mac, address);

@@ -37,6 +37,10 @@ mod liveness;
 
 mod sessions;
 
+mod workers;
+
+mod told;
+
 mod route;
 
 pub mod groups;
@@ -88,6 +92,7 @@ impl NetworkFunction for L3Router {
     const SUMMARY: &'static str = "router for IPv4 and IPv6: longest prefixes, next hops";
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = false;
+    const HANDS_OVER: bool = true;
     const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
     const SPEAKS: &'static [Spoken] = shown::SPEAKS;
 
@@ -107,6 +112,12 @@ impl NetworkFunction for L3Router {
         validate::validate(config)
     }
 
+    fn take_secrets(config: &mut Config, from: &Config) {
+        for (own, from) in config.bfd_keys.iter_mut().zip(&from.bfd_keys) {
+            own.key.clone_from(&from.key);
+        }
+    }
+
     fn ports(config: &Config) -> Vec<PortName> {
         config.port_names()
     }
@@ -119,13 +130,17 @@ impl NetworkFunction for L3Router {
         config.core as usize
     }
 
+    fn hands_over(config: &Config) -> bool {
+        config.hands_over()
+    }
+
     fn function(
         config: &Config,
-        _: Shard,
+        shard: Shard,
         clock: Clock,
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
-        Pipeline::new(config, clock, now)
+        Pipeline::of_worker(config, shard, clock, now)
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {

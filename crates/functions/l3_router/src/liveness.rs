@@ -16,16 +16,20 @@ use std::time::Duration;
 
 use engine::{Event, EventKind};
 use machine::clock::{Clock, Ticks};
+use packet::Verdict;
+use protocol_bfd::authentication::{Algorithm, Keys};
 use protocol_bfd::{Bfd, Command, Path, Reach, Report, State as SessionState, View};
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Opening, Output, Socket, Time};
 use stages::icmp_host::is_ipv6;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
 
-use super::config::{self, Config, NextHop};
+use super::config::{self, BfdKey, BfdKeyKind, Config, NextHop};
+use super::reasons;
 
-/// The sessions of a worker.
+/// The sessions of a router. Each worker knows which next hops are watched; the first one runs them.
 pub(super) struct Liveness {
-    bfd: Bfd,
+    /// None on the other workers.
+    bfd: Option<Bfd>,
     clock: Clock,
     begun: Ticks,
     /// Numbers of sessions by next hop.
@@ -37,6 +41,8 @@ pub(super) struct Liveness {
     /// The machine wants to be polled then.
     due: Ticks,
     events: VecDeque<Event>,
+    /// How packets are authenticated, by the places of the configuration's list.
+    keys: Vec<Keys>,
 }
 
 /// What the router is to do for its sessions.
@@ -81,12 +87,25 @@ pub(super) enum Heard {
     Nobody,
 }
 
+impl Heard {
+    /// What becomes of the packet; none where no session is meant.
+    pub fn verdict(self) -> Option<Verdict> {
+        match self {
+            Heard::Accepted => Some(reasons::drop(reasons::BFD_HEARD)),
+            Heard::Ignored => Some(reasons::drop(reasons::BFD_IGNORED)),
+            Heard::Nobody => None,
+        }
+    }
+}
+
 impl Liveness {
-    /// Room for the sessions of a configuration; `None` where it has room for none.
-    pub fn new(config: &Config, clock: Clock, now: Ticks) -> Option<Liveness> {
+    /// Room for the sessions of a configuration; `None` where it has room for none. Only who `runs`
+    /// them sends and hears packets.
+    pub fn new(config: &Config, runs: bool, clock: Clock, now: Ticks) -> Option<Liveness> {
         let limit = config.bfd_sessions_max();
+        let seed = || RandomState::new().build_hasher().finish();
         (limit > 0).then(|| Liveness {
-            bfd: Bfd::new(limit, RandomState::new().build_hasher().finish()),
+            bfd: runs.then(|| Bfd::new(limit, seed())),
             clock,
             begun: now,
             sessions: BTreeMap::new(),
@@ -94,6 +113,7 @@ impl Liveness {
             ports: BTreeMap::new(),
             due: now,
             events: VecDeque::new(),
+            keys: config.bfd_keys.iter().map(keys_of).collect(),
         })
     }
 
@@ -112,7 +132,9 @@ impl Liveness {
         self.hops[free] = Some(number);
         self.sessions.insert(number, free as u32);
         let reach = Reach::SingleHop(Interface(interface.into()));
-        let session = session_of(keys, Path { reach, local, peer });
+        let mut session = session_of(keys, Path { reach, local, peer });
+        // One whose key is not known is refused, and never up.
+        session.authentication = keys.authentication.map(|place| self.keys_at(place));
         self.command(Command::Add(free as u32, session), now);
         true
     }
@@ -125,9 +147,29 @@ impl Liveness {
         }
     }
 
+    fn keys_at(&self, place: u32) -> Keys {
+        let none = || Keys { algorithm: Algorithm::MeticulousKeyedSha1, keys: Vec::new() };
+        self.keys.get(place as usize).cloned().unwrap_or_else(none)
+    }
+
+    /// Whether a session can name a key by this place.
+    pub fn has_key(&self, place: u32) -> bool {
+        (place as usize) < self.keys.len()
+    }
+
     /// Whether there is room to watch one more next hop than now, not counting this one's session.
     pub fn has_room_for(&self, number: u32) -> bool {
         self.sessions.contains_key(&number) || self.sessions.len() < self.hops.len()
+    }
+
+    /// Whether a next hop is watched.
+    pub fn watches(&self, number: u32) -> bool {
+        self.sessions.contains_key(&number)
+    }
+
+    /// The next hops that are watched, from a number on.
+    pub fn watched(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
+        self.sessions.range(from..).map(|(hop, _)| *hop)
     }
 
     /// Takes in a packet, without tag, for one of the router's own addresses.
@@ -142,7 +184,9 @@ impl Liveness {
             (*port == local && self.is_of_family(*socket, to)).then_some(*socket)
         };
         let Some(socket) = self.ports.iter().find_map(key) else { return Heard::Nobody };
-        let before = self.bfd.counters();
+        let time = self.time(now);
+        let Some(bfd) = &mut self.bfd else { return Heard::Nobody };
+        let before = bfd.counters();
         let arrival = Arrival::Datagram {
             socket,
             interface: Interface(interface.into()),
@@ -151,9 +195,9 @@ impl Liveness {
             ttl,
             bytes: datagram.payload(),
         };
-        self.bfd.input(self.time(now), Input::Arrival(arrival));
+        bfd.input(time, Input::Arrival(arrival));
         self.due = now;
-        let after = self.bfd.counters();
+        let after = bfd.counters();
         if after.received + after.echo_returned > before.received + before.echo_returned {
             Heard::Accepted
         } else if after.no_session > before.no_session {
@@ -175,7 +219,7 @@ impl Liveness {
 
     fn poll(&mut self, now: Ticks) -> Option<Wish> {
         let time = self.time(now);
-        while let Some(output) = self.bfd.poll(time) {
+        while let Some(output) = self.bfd.as_mut().and_then(|bfd| bfd.poll(time)) {
             let wish = match output {
                 Output::Departure(departure) => self.depart(departure),
                 Output::Report(Report::Changed { session, state, .. }) => {
@@ -188,7 +232,7 @@ impl Liveness {
                 return wish;
             }
         }
-        self.due = match self.bfd.deadline() {
+        self.due = match self.bfd.as_ref().and_then(Bfd::deadline) {
             Some(deadline) => self.begun.wrapping_add(self.clock.ticks(deadline.since(Time::ZERO))),
             None => now.wrapping_add(Ticks::MAX / 4),
         };
@@ -221,7 +265,7 @@ impl Liveness {
 
     fn changed(&mut self, session: u32, state: SessionState, now: Ticks) -> Option<Wish> {
         let hop = (*self.hops.get(session as usize)?)?;
-        let peer = self.bfd.view(session)?.peer_state;
+        let peer = self.bfd.as_ref()?.view(session)?.peer_state;
         let is_up = match state {
             SessionState::Up => true,
             SessionState::AdminDown => false,
@@ -243,7 +287,7 @@ impl Liveness {
 
     /// Returns what a person sees of the sessions, by next hop.
     pub fn views(&self) -> impl Iterator<Item = (u32, View)> + '_ {
-        let view = |(hop, session): (&u32, &u32)| Some((*hop, self.bfd.view(*session)?));
+        let view = |(hop, session): (&u32, &u32)| Some((*hop, self.bfd.as_ref()?.view(*session)?));
         self.sessions.iter().filter_map(view)
     }
 
@@ -253,8 +297,11 @@ impl Liveness {
     }
 
     fn command(&mut self, command: Command, now: Ticks) {
-        self.bfd.input(self.time(now), Input::Command(command));
-        self.due = now;
+        let time = self.time(now);
+        if let Some(bfd) = &mut self.bfd {
+            bfd.input(time, Input::Command(command));
+            self.due = now;
+        }
     }
 
     fn is_of_family(&self, socket: Socket, address: IpAddr) -> bool {
@@ -264,6 +311,19 @@ impl Liveness {
     fn time(&self, now: Ticks) -> Time {
         Time(self.clock.nanos(now.wrapping_sub(self.begun)))
     }
+}
+
+/// A key of the configuration as the machine takes it.
+fn keys_of(key: &BfdKey) -> Keys {
+    let algorithm = match key.kind {
+        BfdKeyKind::Simple => Algorithm::SimplePassword,
+        BfdKeyKind::Md5 => Algorithm::KeyedMd5,
+        BfdKeyKind::MeticulousMd5 => Algorithm::MeticulousKeyedMd5,
+        BfdKeyKind::Sha1 => Algorithm::KeyedSha1,
+        BfdKeyKind::MeticulousSha1 => Algorithm::MeticulousKeyedSha1,
+    };
+    let keys = key.key.iter().map(|secret| (key.id, secret.bytes().to_vec())).collect();
+    Keys { algorithm, keys }
 }
 
 /// The session that the keys of a next hop describe.

@@ -3,6 +3,8 @@
 //! An address on a link gets an entry of its own behind those of the next hops; a next hop without
 //! an Ethernet address gets its own entry filled in. Packets that waited leave as made frames, or
 //! are dropped, and then their senders are told.
+use std::net::IpAddr;
+
 use machine::clock::{Clock, Ticks};
 use packet::{Made, PortId, Verdict};
 use stages::nd;
@@ -66,7 +68,7 @@ impl Neighbours {
     pub fn heard(
         &mut self,
         (state, made): (&mut State, &mut Made),
-        (interface, address): (u16, std::net::IpAddr),
+        (interface, address): (u16, IpAddr),
         said: Said,
         now: Ticks,
     ) -> bool {
@@ -141,7 +143,11 @@ fn ask(interfaces: &Interfaces, made: &mut Made, question: Question) {
     let asking = Asking {
         mac: own.mac.0,
         ipv4: own.ip.map(|ip| ip.address),
-        ipv6: own.ipv6.map(|ip| ip.address),
+        // Who has a link-local address may have no way to any other.
+        ipv6: own.ipv6.map(|ip| match question.address {
+            IpAddr::V6(asked) if asked.is_unicast_link_local() => nd::link_local(own.mac.0),
+            _ => ip.address,
+        }),
     };
     let mut frame = [0; nd::FRAME_LEN];
     let Some(len) = question.write(asking, &mut frame) else { return };

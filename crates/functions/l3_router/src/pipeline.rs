@@ -6,10 +6,11 @@
 //! memory about once. Packets that leave the way have their verdict at that moment. What a
 //! configuration does not ask for is left out by one question a batch (`Features`).
 use std::io;
+use std::ops::Range;
 
 use engine::plane::{self, Context};
 use engine::{Drops, Event, Function, Refusal, StageClock};
-use function_kit::SetupError;
+use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Room, Slot, Verdict};
 use stages::{arp, nd};
@@ -31,6 +32,7 @@ use super::route;
 use super::scratch::Scratch;
 use super::services::Services;
 use super::state::State;
+use super::workers::Workers;
 
 /// A running router on one worker.
 pub struct Pipeline {
@@ -43,6 +45,7 @@ pub struct Pipeline {
     pub(super) host: Option<Host>,
     pub(super) neighbours: Option<Neighbours>,
     pub(super) liveness: Option<Liveness>,
+    pub(super) workers: Workers,
     reassembly: Option<Reassembly>,
     pub(super) made: Option<Made>,
     /// Where a fragment is put together.
@@ -98,6 +101,7 @@ impl Function for Pipeline {
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
         let features = self.features;
         let came = self.inject(batch);
+        let came = self.hear_workers(batch, now)..came;
         match features.interfaces {
             false => self.check(batch, came),
             true => self.check_by_interface(batch, came, now),
@@ -186,6 +190,11 @@ impl Function for Pipeline {
         self.liveness.as_mut()?.event()
     }
 
+    fn link(&mut self, port: PortId, is_up: bool) {
+        self.state.set_link(port, is_up);
+        self.state.reach_tunnels();
+    }
+
     fn made(&mut self, _: Ticks) -> Option<&mut Batch> {
         let made = self.made.as_mut()?;
         self.tallies[Tally::MadeFull as usize] = made.refused();
@@ -203,11 +212,24 @@ impl Function for Pipeline {
 }
 
 impl Pipeline {
-    /// The router that the configuration describes.
+    /// The router that the configuration describes, on one worker.
     ///
     /// # Errors
     /// When its state does not fit.
     pub fn new(config: &Config, clock: Clock, now: Ticks) -> Result<Pipeline, SetupError> {
+        Pipeline::of_worker(config, Shard::WHOLE, clock, now)
+    }
+
+    /// The same on one of several workers.
+    ///
+    /// # Errors
+    /// When its state does not fit.
+    pub fn of_worker(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
         let features = Features {
             interfaces: !config.is_plain(),
             vrfs: config.vrfs > 0,
@@ -217,7 +239,8 @@ impl Pipeline {
         let state = State::new(config)?;
         let reassembly = Reassembly::new(config, clock)
             .map_err(|source| SetupError::Memory { what: "fragmented datagrams", source })?;
-        let liveness = Liveness::new(config, clock, now);
+        let workers = Workers::new(config, shard, clock, now);
+        let liveness = Liveness::new(config, workers.is_first(), clock, now);
         let mut pipeline = Pipeline {
             services: Services::new(config, clock, now)?,
             plain: Plain::new(&state),
@@ -227,6 +250,7 @@ impl Pipeline {
             host: Host::new(config, clock),
             neighbours: Neighbours::new(config, clock),
             liveness,
+            workers,
             reassembly,
             made: None,
             datagram: Vec::new(),
@@ -287,11 +311,11 @@ impl Pipeline {
 
     /// Is the frame for this router and in order, and where does it go? The plain cases by a few
     /// comparisons, everything else by the full parser. What is behind the packet goes.
-    fn check(&mut self, batch: &mut Batch, came: usize) {
+    fn check(&mut self, batch: &mut Batch, came: Range<usize>) {
         self.scratch.ipv4.clear();
         self.scratch.ipv6.clear();
         let plain = std::mem::take(&mut self.plain);
-        for slot in batch.slots().take(came) {
+        for slot in batch.slots().take(came.end).skip(came.start) {
             let at = (batch.port(slot), own_of(batch.port(slot)));
             match plain.recognise(batch.frame(slot), at, self.state.interfaces.virtuals()) {
                 Some(class) => self.enter(batch, slot, class),
@@ -302,13 +326,13 @@ impl Pipeline {
     }
 
     /// The same where interfaces are told apart: by which one does the frame come in? Tags go.
-    fn check_by_interface(&mut self, batch: &mut Batch, came: usize, now: Ticks) {
+    fn check_by_interface(&mut self, batch: &mut Batch, came: Range<usize>, now: Ticks) {
         let asks = self.neighbours.is_some();
         let tunnels = self.state.interfaces.has_tunnels();
         self.scratch.ipv4.clear();
         self.scratch.ipv6.clear();
         let plain = std::mem::take(&mut self.plain);
-        for slot in batch.slots().take(came) {
+        for slot in batch.slots().take(came.end).skip(came.start) {
             let interface = match self.state.interfaces.enter(batch, slot) {
                 Ok(interface) => interface,
                 Err(unknown) => {

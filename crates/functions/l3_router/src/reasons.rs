@@ -88,6 +88,8 @@ reasons! {
     BFD_HEARD = "bfd-heard",
     /// A packet of BFD that is malformed, from too far away, not authentic or repeated.
     BFD_IGNORED = "bfd-ignored",
+    /// What another worker tells this one of next hops and neighbours.
+    TOLD = "told-by-worker",
 }
 
 tallies! {

@@ -191,6 +191,7 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("downlink-ipv6", running.downlink_ipv6 != wanted.downlink_ipv6),
         ("uplink-ipv6", running.uplink_ipv6 != wanted.uplink_ipv6),
         ("next-hop-capacity", running.next_hop_capacity != wanted.next_hop_capacity),
+        ("bfd-keys", running.bfd_keys != wanted.bfd_keys),
         ("bfd-capacity", running.bfd_capacity != wanted.bfd_capacity),
         ("route-capacity", running.route_capacity != wanted.route_capacity),
         ("ecmp-capacity", running.ecmp_capacity != wanted.ecmp_capacity),

@@ -7,11 +7,13 @@ use machine::clock::Ticks;
 use packet::{Batch, Slot, Verdict};
 use stages::datagram::{Datagram, HEADERS_MAX};
 use stages::icmp_host::is_ipv6;
-use wire::MacAddr;
+use stages::nd;
 use wire::bytes::array_at;
+use wire::{MacAddr, ethernet, ipv6};
 
+use super::config::{NextHop, Resolved};
 use super::control::Update;
-use super::liveness::{Heard, Packet, Wish};
+use super::liveness::{Packet, Wish};
 use super::neighbours::Wanted;
 use super::pipeline::Pipeline;
 use super::punt;
@@ -22,20 +24,48 @@ impl Pipeline {
     /// becomes of it.
     pub(super) fn hear_session(
         &mut self,
-        batch: &Batch,
+        batch: &mut Batch,
         slot: Slot,
         now: Ticks,
     ) -> Option<Verdict> {
-        let liveness = self.liveness.as_mut()?;
         let number = self.scratch.hop[usize::from(slot)];
+        let is_ours = self.liveness.is_some() && number == self.state.entries.local;
+        let interface = self.scratch.interface[usize::from(slot)];
+        is_ours.then(|| self.hand_to_session(batch, (slot, interface), now))?
+    }
+
+    /// The same of a frame for the router's link-local address at an interface, to which no route
+    /// leads.
+    pub(super) fn hear_on_link(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        now: Ticks,
+    ) -> Option<Verdict> {
+        self.liveness.as_ref()?;
+        let own = self.state.interfaces.get(at).mac.0;
         let frame = batch.frame(slot);
-        if number != self.state.entries.local || punt::reason_of(frame) != punt::BFD {
+        let to = ethernet::HEADER_LEN + ipv6::offset::DESTINATION;
+        let is_ours = frame.starts_with(&own.0)
+            && is_ipv6(frame)
+            && frame.get(to..to + 16) == Some(&nd::link_local(own).octets()[..]);
+        is_ours.then(|| self.hand_to_session(batch, (slot, at), now))?
+    }
+
+    fn hand_to_session(
+        &mut self,
+        batch: &mut Batch,
+        (slot, interface): (Slot, u16),
+        now: Ticks,
+    ) -> Option<Verdict> {
+        let liveness = self.liveness.as_mut()?;
+        let frame = batch.frame(slot);
+        if punt::reason_of(frame) != punt::BFD {
             return None;
         }
-        match liveness.receive(frame, self.scratch.interface[usize::from(slot)], now) {
-            Heard::Accepted => Some(reasons::drop(reasons::BFD_HEARD)),
-            Heard::Ignored => Some(reasons::drop(reasons::BFD_IGNORED)),
-            Heard::Nobody => None,
+        match self.workers.is_first() {
+            true => liveness.receive(frame, interface, now).verdict(),
+            false => Some(self.workers.hand_over(batch.frame_mut(slot), interface)),
         }
     }
 
@@ -43,7 +73,7 @@ impl Pipeline {
     #[inline]
     pub(super) fn keep_sessions(&mut self, now: Ticks) {
         for _ in 0..WISHES_PER_ROUND {
-            let Some(wish) = self.liveness.as_mut().and_then(|all| all.next(now)) else { return };
+            let Some(wish) = self.liveness.as_mut().and_then(|all| all.next(now)) else { break };
             match wish {
                 Wish::Packet(packet) => self.send_packet(&packet, now),
                 Wish::Change { hop, is_up } => {
@@ -51,25 +81,26 @@ impl Pipeline {
                     self.tallies[tally as usize] += 1;
                     self.state.set_path(hop, is_up);
                     self.state.reach_tunnels();
+                    self.workers.note(hop, is_up);
                 }
             }
         }
+        self.tell_hops(now);
     }
 
     /// Whether there is room for the session of a next hop.
     ///
     /// # Errors
-    /// When there is none, or the next hop's interface has no address to watch from.
+    /// When there is none, or the next hop's interface has no address to watch from, or a key is
+    /// named that there is not.
     pub(super) fn may_watch(&self, update: &Update) -> Result<(), Refusal> {
         let Update::SetNextHop { number, next_hop } = update else { return Ok(()) };
-        if next_hop.bfd.is_none() {
-            return Ok(());
-        }
+        let Some(bfd) = next_hop.bfd else { return Ok(()) };
         let liveness = self.liveness.as_ref().ok_or(Refusal::Full)?;
         let named = self.state.interfaces.named(next_hop.port, next_hop.vlan);
         let own = self.state.interfaces.get(named.ok_or(Refusal::NotFound)?);
-        let has_ends = next_hop.ip.is_some() && own.ip.is_some()
-            || next_hop.ip.is_none() && next_hop.ipv6.is_some() && own.ipv6.is_some();
+        let has_key = bfd.authentication.is_none_or(|place| liveness.has_key(place));
+        let has_ends = has_key && local_of(own, next_hop).is_some();
         match (has_ends, liveness.has_room_for(*number)) {
             (false, _) => Err(Refusal::Invalid),
             (true, false) => Err(Refusal::Full),
@@ -85,10 +116,7 @@ impl Pipeline {
                 let named = self.state.interfaces.named(next_hop.port, next_hop.vlan);
                 let Some(interface) = named else { return };
                 let own = self.state.interfaces.get(interface);
-                let local = match next_hop.ip {
-                    Some(_) => own.ip.map(|ip| IpAddr::from(ip.address)),
-                    None => own.ipv6.map(|ip| IpAddr::from(ip.address)),
-                };
+                let local = local_of(own, next_hop);
                 let is_watched = liveness.watch((*number, next_hop), (interface, local), now);
                 self.state.set_path(*number, !is_watched);
             }
@@ -135,6 +163,19 @@ impl Pipeline {
             let port = own.port;
             neighbours.wait((state, made), (port, packet.interface, frame), wanted, now);
         }
+    }
+}
+
+/// The address of an interface from which a next hop is watched: of the family of its first address,
+/// and for a link-local one the link-local one that follows from the Ethernet address.
+fn local_of(own: &Resolved, next: &NextHop) -> Option<IpAddr> {
+    match (next.ip, next.ipv6) {
+        (Some(_), _) => own.ip.map(|ip| IpAddr::from(ip.address)),
+        (None, Some(peer)) => own.ipv6.map(|ip| match peer.is_unicast_link_local() {
+            true => nd::link_local(own.mac.0).into(),
+            false => ip.address.into(),
+        }),
+        (None, None) => None,
     }
 }
 

@@ -63,6 +63,8 @@ pub struct State {
     pub neighbours: BTreeMap<u32, NextHop>,
     /// Next hops whose paths are down, each as it will be when its path is up again.
     down: BTreeMap<u32, Hop>,
+    /// Ports whose links are down.
+    dead_ports: Vec<PortId>,
     /// Groups of next hops, where there is room for any.
     pub groups: Option<Groups>,
 }
@@ -94,6 +96,7 @@ impl State {
             entries: Entries::of(config),
             neighbours: BTreeMap::new(),
             down: BTreeMap::new(),
+            dead_ports: Vec::new(),
             groups: Groups::new(config)?,
         };
         state
@@ -161,7 +164,7 @@ impl State {
         let before = old.map_or([None; 2], |old| self.addresses(old));
         let after = self.addresses(next);
         let arriving = after.into_iter().flatten().filter(|own| !before.contains(&Some(*own)));
-        if arriving.clone().any(|own| self.get(own).is_some()) {
+        if arriving.clone().any(|own| self.get(own).is_some()) || self.is_twice(number, &next) {
             return Err(Refusal::Exists);
         }
         let mut added = Vec::new();
@@ -186,9 +189,7 @@ impl State {
         };
         self.set_hop(number, hop);
         self.neighbours.insert(number, next);
-        if let Some(groups) = self.groups.as_mut().filter(|_| old.is_none()) {
-            groups.arrive(number);
-        }
+        self.attend_groups(number);
         Ok(())
     }
 
@@ -211,17 +212,55 @@ impl State {
         if is_up {
             let Some(hop) = self.down.remove(&number) else { return };
             self.hops[number as usize] = hop;
-            if let Some(groups) = &mut self.groups {
-                groups.arrive(number);
-            }
         } else if !self.down.contains_key(&number) {
             let hop = &mut self.hops[number as usize];
             let down = Hop::absent(reasons::NO_NEXT_HOP, hop.interface);
             self.down.insert(number, std::mem::replace(hop, down));
-            if let Some(groups) = &mut self.groups {
-                groups.leave(number);
-            }
         }
+        self.attend_groups(number);
+    }
+
+    /// The link of a port is up, or it is down: then the next hops behind it leave all their
+    /// groups, and what else is to go by it the port drops.
+    pub(super) fn set_link(&mut self, port: PortId, is_up: bool) {
+        self.dead_ports.retain(|one| *one != port);
+        if !is_up {
+            self.dead_ports.push(port);
+        }
+        let is_behind = |next: &NextHop| self.port_of(next) == Some(port);
+        let behind = self.neighbours.iter().filter(|(_, next)| is_behind(next));
+        let numbers: Vec<u32> = behind.map(|(number, _)| *number).collect();
+        numbers.into_iter().for_each(|number| self.attend_groups(number));
+    }
+
+    /// A next hop has its share of its groups if it is there, and else none.
+    fn attend_groups(&mut self, number: u32) {
+        let is_there = self.is_there(number);
+        match &mut self.groups {
+            Some(groups) if is_there => groups.arrive(number),
+            Some(groups) => groups.leave(number),
+            None => {}
+        }
+    }
+
+    /// Whether there is such a next hop, its path is up, and so is the link of its port.
+    fn is_there(&self, number: u32) -> bool {
+        let port = self.neighbours.get(&number).and_then(|next| self.port_of(next));
+        !self.is_down(number) && port.is_some_and(|port| !self.dead_ports.contains(&port))
+    }
+
+    /// Whether another next hop has the link-local address of this one, on the same link.
+    fn is_twice(&self, number: u32, next: &NextHop) -> bool {
+        let link_local = next.ipv6.filter(|address| address.is_unicast_link_local());
+        let is_same = |(other, one): (&u32, &NextHop)| {
+            *other != number && (one.port, one.vlan, one.ipv6) == (next.port, next.vlan, link_local)
+        };
+        link_local.is_some() && self.neighbours.iter().any(is_same)
+    }
+
+    fn port_of(&self, next: &NextHop) -> Option<PortId> {
+        let interface = self.interfaces.named(next.port, next.vlan)?;
+        Some(self.interfaces.get(interface).port)
     }
 
     /// Whether the path to a next hop is down.
@@ -240,9 +279,7 @@ impl State {
         }
         self.down.remove(&number);
         self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
-        if let Some(groups) = &mut self.groups {
-            groups.leave(number);
-        }
+        self.attend_groups(number);
         Ok(())
     }
 
@@ -251,7 +288,7 @@ impl State {
     /// # Errors
     /// When it is impossible; nothing has changed then.
     pub fn set_member(&mut self, group: u32, hop: u32, weight: u16) -> Result<(), Refusal> {
-        let is_there = self.neighbours.contains_key(&hop) && !self.is_down(hop);
+        let is_there = self.is_there(hop);
         self.groups.as_mut().ok_or(Refusal::NotFound)?.set(group, hop, weight, is_there)
     }
 
@@ -354,7 +391,9 @@ impl State {
         let interface = self.interfaces.named(next.port, next.vlan);
         let vrf = interface.map_or(0, |number| self.interfaces.get(number).vrf);
         let own = |address: Option<IpAddr>| address.map(|address| host(vrf, address));
-        [own(next.ip.map(IpAddr::from)), own(next.ipv6.map(IpAddr::from))]
+        // Nothing is routed to link-local ones, and each link has its own.
+        let ipv6 = next.ipv6.filter(|address| !address.is_unicast_link_local());
+        [own(next.ip.map(IpAddr::from)), own(ipv6.map(IpAddr::from))]
     }
 
     /// Makes a route lead to a next hop or another entry.

@@ -39,7 +39,7 @@ pub(super) struct Neighbours {
 impl Neighbours {
     /// An empty table.
     pub fn new(config: &Config, shard: Shard, clock: Clock) -> Neighbours {
-        let link_local = link_local(config.gw_mac);
+        let link_local = nd::link_local(config.gw_mac);
         let limits = Limits {
             capacity: (config.base_station_capacity + config.next_hop_capacity) as usize,
             pending: PENDING,
@@ -194,13 +194,6 @@ fn ask(made: &mut Made, asking: Asking, question: Question) {
     if let Some(len) = question.write(asking, &mut frame) {
         made.push(port, &frame[..len], Verdict::Forward(port));
     }
-}
-
-/// The link-local address of a MAC address (RFC 4291 appendix A).
-fn link_local(mac: MacAddr) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac.0;
-    let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
-    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
 }
 
 /// The link behind a port.

@@ -2,8 +2,8 @@
 //! hours, and in tests. It shows that the scenario works, not how fast the device is.
 //!
 //! Methods get short trials at low rates and one repetition, and search nothing that can be given.
-//! Functions hold few sessions. A sweep keeps its first cell, and a few further values of each key
-//! on its own. All devices are kept. Thresholds are removed.
+//! Functions hold few sessions. A sweep keeps its first cell, and of each key on its own the last
+//! number or a few further words. All devices are kept. Thresholds are removed.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,8 @@ impl Scenario {
     }
 }
 
-/// Keeps the first cell, and for each key a few cells that differ from the first in that key alone.
+/// Keeps the first cell, and for each key a few cells that differ from the first in that key alone,
+/// the last ones of the sweep.
 fn keep_few_cells(benchmark: &mut Benchmark) {
     let Some(first) = benchmark.cells.first().map(|cell| cell.parameters.clone()) else { return };
     let mut kept: HashMap<String, usize> = HashMap::new();
@@ -45,6 +46,7 @@ fn keep_few_cells(benchmark: &mut Benchmark) {
         keys.next().is_some_and(|key| !is_device(key)) && keys.next().is_none()
     };
     let goes_together = !benchmark.cells.iter().any(alone);
+    benchmark.cells.reverse();
     benchmark.cells.retain(|cell| {
         // Devices may differ in keys of their own as well as in their names.
         if cell.parameters.iter().filter(differs).all(|(key, _)| is_device(key)) {
@@ -56,7 +58,8 @@ fn keep_few_cells(benchmark: &mut Benchmark) {
             (Some(key), None) => {
                 let count = kept.entry(key.clone()).or_default();
                 *count += 1;
-                is_device(key) || *count <= MORE_VALUES
+                let is_number = cell.parameters.get(key).is_some_and(Value::is_number);
+                is_device(key) || *count <= if is_number { 1 } else { MORE_WORDS }
             }
             (Some(_), Some(_)) if !goes_together => false,
             (Some(_), Some(_)) => {
@@ -68,6 +71,7 @@ fn keep_few_cells(benchmark: &mut Benchmark) {
             }
         }
     });
+    benchmark.cells.reverse();
 }
 
 /// Limits the number of sessions: they take memory, and must be opened before a measurement.
@@ -164,8 +168,8 @@ const SHORT: &[(&str, f64)] = &[
 const LEFT_TO_MLRSEARCH: [&str; 4] =
     ["trial-duration", "final-duration", "precision", "max-search-time"];
 
-/// The number of values of a key that are kept in addition to the first.
-const MORE_VALUES: usize = 2;
+/// The number of words of a key that are kept in addition to the first. Of numbers it is one.
+const MORE_WORDS: usize = 2;
 
 #[cfg(test)]
 mod tests {
@@ -207,7 +211,9 @@ mod tests {
         );
         let cells = &scenario.benchmarks[0].cells;
         let first = &cells[0].parameters;
-        assert_eq!(cells.len(), 1 + 2 + 2 + 3, "itself, tables, sizes, devices");
+        assert_eq!(cells.len(), 1 + 1 + 1 + 3, "itself, tables, sizes, devices");
+        let sizes = cells.iter().filter_map(|cell| cell.parameters["traffic.pkt-size"].as_u64());
+        assert_eq!(sizes.max(), Some(512), "the last one");
         for cell in cells {
             let different = cell.parameters.iter().filter(|(k, v)| first.get(*k) != Some(*v));
             assert!(different.count() <= 1, "{}", cell.id);

@@ -80,6 +80,7 @@ pub fn unreachable(section: &Section) -> Vec<(&'static str, &'static str)> {
     for reason in ["bfd-heard", "bfd-ignored"] {
         reasons.push((reason, "the bench plays no far end of BFD"));
     }
+    reasons.push(("told-by-worker", "one worker alone sees the sample"));
     reasons.extend(host::unreachable(config));
     reasons.extend(neighbours::unreachable(config));
     reasons.extend(services::unreachable(config));

@@ -101,6 +101,7 @@ fn beyond(section: &Section) -> Vec<Beyond> {
         next_hops: _,
         next_hop_capacity: _,
         bfd_capacity: _,
+        bfd_keys: _,
         policer_capacity: _,
         policers_by_source: _,
         routes: _,

@@ -67,6 +67,10 @@ impl Port for Queue {
         }
         self.ends.sender.send(batch, slots, &self.counters)
     }
+
+    fn is_up(&mut self) -> bool {
+        self.shared.is_up.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for Queue {

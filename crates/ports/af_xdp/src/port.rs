@@ -39,7 +39,7 @@ impl Queue {
 
     /// Returns true if frames can pass; first switches to a new interface.
     #[inline(always)]
-    fn is_up(&mut self) -> bool {
+    fn follow(&mut self) -> bool {
         let is_up = self.shared.is_up();
         if let Some(socket) = self.shared.mail[self.index].take() {
             self.replace(socket);
@@ -68,7 +68,7 @@ impl Queue {
 
 impl Port for Queue {
     fn receive(&mut self, batch: &mut Batch, limit: usize, _: Ticks) -> usize {
-        let is_up = self.is_up();
+        let is_up = self.follow();
         if self.socket.transmitter.is_waiting() && is_up {
             let settled = self.socket.transmitter.flush();
             self.count(settled);
@@ -85,7 +85,7 @@ impl Port for Queue {
     }
 
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], _: Ticks) -> usize {
-        if !self.is_up() {
+        if !self.follow() {
             self.counters.dropped(counts::LINK_DOWN, slots.len() as u64);
             return 0;
         }
@@ -106,6 +106,10 @@ impl Port for Queue {
         let settled = transmitter.flush();
         self.count(settled);
         pushed - settled.refused.min(pushed)
+    }
+
+    fn is_up(&mut self) -> bool {
+        self.shared.is_up()
     }
 }
 

@@ -189,10 +189,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits until the link is up, or down, according to the port's monitor.
+    /// Waits until the link is up, or down, according to the port's monitor and to its queues.
     pub(crate) fn wait_for_link(&mut self, up: bool) {
         let what = if up { "the link comes up" } else { "the link goes down" };
-        self.until(what, |session| (session.opened.monitor.link() == Link::Up) == up);
+        self.until(what, |session| {
+            let queues = &mut session.opened.queues;
+            let queues_agree = queues.iter_mut().all(|queue| queue.is_up() == up);
+            queues_agree && (session.opened.monitor.link() == Link::Up) == up
+        });
     }
 
     /// Waits until frames pass in both directions, by sending a frame in each direction from time

@@ -122,6 +122,10 @@ impl Port for Faulty {
         }
         taken.saturating_sub(self.flush(now))
     }
+
+    fn is_up(&mut self) -> bool {
+        self.inner.is_up()
+    }
 }
 
 struct FaultMonitor {

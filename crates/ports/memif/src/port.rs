@@ -230,6 +230,11 @@ impl Port for Queue {
         }
         burst.frames
     }
+
+    fn is_up(&mut self) -> bool {
+        self.follow();
+        self.line.is_some()
+    }
 }
 
 struct MemifMonitor {

@@ -124,6 +124,10 @@ impl Port for Steered {
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], now: Ticks) -> usize {
         self.port.transmit(batch, slots, now)
     }
+
+    fn is_up(&mut self) -> bool {
+        self.port.is_up()
+    }
 }
 
 /// Monitor of the wrapped port, with the frames passed between workers.

@@ -9,7 +9,15 @@ use crate::sys;
 
 /// Opens a queue of the interface.
 pub(crate) fn open_queue(config: &TapConfig, has_many: bool) -> io::Result<File> {
-    sys::open_queue(&config.interface, has_many)
+    let flags = if has_many { libc::IFF_MULTI_QUEUE } else { 0 };
+    sys::open_queue(&config.interface, flags)
+}
+
+/// Opens the one queue of an interface whose frames have the header of virtio-net before them.
+pub(crate) fn open_offloaded(config: &TapConfig) -> io::Result<File> {
+    let file = sys::open_queue(&config.interface, libc::IFF_VNET_HDR)?;
+    sys::set_offloads(&file)?;
+    Ok(file)
 }
 
 /// Configures the interface; settings may be in place already.

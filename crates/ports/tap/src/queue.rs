@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use engine::{Port, QueueCounters};
+use engine::{Link, Monitor, Port, QueueCounters};
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
@@ -108,6 +108,10 @@ impl Port for Queue {
             self.lose(now);
         }
         sent
+    }
+
+    fn is_up(&mut self) -> bool {
+        self.file.is_some() && self.shared.link() == Link::Up
     }
 }
 

@@ -8,16 +8,30 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Opens a queue of the tap interface of this name, which is created if it does not exist.
-pub(crate) fn open_queue(name: &str, has_many: bool) -> io::Result<File> {
+/// Opens a queue of the tap interface of this name, which is created if it does not exist, with
+/// further flags of the kernel.
+pub(crate) fn open_queue(name: &str, flags: c_int) -> io::Result<File> {
     let file =
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)?;
     let mut request = named(name);
-    let many = if has_many { libc::IFF_MULTI_QUEUE } else { 0 };
-    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | many) as i16;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | flags) as i16;
     // SAFETY: the call reads and writes the structure.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) })?;
     Ok(file)
+}
+
+/// Lets the kernel leave checksums and the cutting of long segments of TCP to this side, and write
+/// the numbers of the header before a frame in little-endian order.
+pub(crate) fn set_offloads(file: &File) -> io::Result<()> {
+    let is_little: c_int = 1;
+    // SAFETY: the call reads a number.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETLE as _, &is_little) })?;
+    let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    // SAFETY: the argument is a number, not an address.
+    let result = unsafe {
+        libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as _, libc::c_ulong::from(offloads))
+    };
+    check(result).map(drop)
 }
 
 /// Creates a socket for interface requests of an address family.

@@ -77,4 +77,8 @@ impl<S: Source, K: Sink> Port for Queue<S, K> {
         self.counters.dropped(NO_PEER, slots.len() as u64);
         0
     }
+
+    fn is_up(&mut self) -> bool {
+        self.sinks.iter_mut().any(|sink| sink.current().is_some())
+    }
 }

@@ -11,6 +11,10 @@ fn keys_that_do_not_fit_are_named() {
     for (keys, key) in [
         (json!({"interface": "wan"}), "interface"),
         (json!({"track": [{"interface": "wan", "decrement": 1}]}), "track"),
+        (json!({"track": [{"next-hop": 0, "decrement": 1}]}), "track"),
+        (json!({"track": [{"next-hop": 2, "decrement": 1}]}), "track"),
+        (json!({"track": [{"decrement": 1}]}), "track"),
+        (json!({"track": [{"interface": "core", "next-hop": 1, "decrement": 1}]}), "track"),
         (json!({"addresses": ["10.0.1.1"]}), "addresses"),
         (json!({"addresses": []}), "addresses"),
         (json!({"addresses": ["10.0.1.254", "fe80::1"]}), "addresses"),

@@ -94,6 +94,70 @@ fn a_tracked_interface_without_link_lowers_the_priority() {
 }
 
 #[test]
+fn a_tracked_next_hop_lowers_the_priority_while_its_session_is_not_up() {
+    let mut driven = active(json!({"track": [
+        {"next-hop": 1, "decrement": 30},
+        {"interface": "core", "decrement": 60},
+    ]}));
+    let seen = |driven: &Driven| {
+        let shown = Controller::show(&driven.vrrp);
+        (shown["routers"][0]["priority"].clone(), shown["tracked"][0]["works"].clone())
+    };
+    assert_eq!(seen(&driven), (json!(70), json!(false)), "until it was up");
+    driven.hop(1, EventKind::Up);
+    assert_eq!(seen(&driven), (json!(100), json!(true)));
+    driven.hop(0, EventKind::Down).hop(1, EventKind::Idle);
+    assert_eq!(seen(&driven), (json!(100), json!(true)), "what is told of others");
+    driven.hop(1, EventKind::Down).link(4, false);
+    assert_eq!(seen(&driven), (json!(10), json!(false)));
+    driven.advertise(50, &[ADDRESS]);
+    assert_eq!(driven.state(), "backup");
+}
+
+#[test]
+fn a_reload_changes_the_virtual_routers_that_differ_alone() {
+    let list = |routers: serde_json::Value| -> controller_vrrp::Config {
+        serde_json::from_value(json!({ "routers": routers })).expect("keys")
+    };
+    let one = |vrid: u8, priority: u8, address: &str| json!({"interface": "lan", "vrid": vrid, "addresses": [address], "priority": priority});
+    let others = ["10.0.1.251", "10.0.1.252", "10.0.1.253"];
+    let before = [one(1, 100, others[0]), one(7, 100, ADDRESS), one(3, 100, others[2])];
+    let mut driven = Driven::new(&list(json!(before)));
+    driven.links(&[("lan", LAN)]).pass(SILENCE);
+    let shown = |driven: &Driven| {
+        let shown = Controller::show(&driven.vrrp);
+        let one = |one: &serde_json::Value| {
+            let of = |key: &str| one[key].as_u64().unwrap_or_default();
+            (of("vrid"), one["state"].as_str().unwrap_or_default().to_owned(), of("priority"))
+        };
+        let mut all: Vec<_> =
+            shown["routers"].as_array().expect("a list").iter().map(one).collect();
+        all.sort_unstable();
+        all
+    };
+    let is = |vrid: u64, state: &str, priority: u64| (vrid, state.to_owned(), priority);
+    let all = [is(1, "active", 100), is(3, "active", 100), is(7, "active", 100)];
+    assert_eq!(shown(&driven), all);
+    // The first one is gone, the second has another priority, the third another address, and
+    // another one is new.
+    let after = [one(7, 120, ADDRESS), one(3, 100, others[1]), one(9, 100, others[0])];
+    driven.reload(&list(json!(after)));
+    let all = [is(3, "backup", 100), is(7, "active", 120), is(9, "backup", 100)];
+    assert_eq!(shown(&driven), all);
+    let has = |driven: &Driven| others.map(|address| driven.has(address).is_some());
+    assert_eq!((has(&driven), driven.has(ADDRESS)), ([false; 3], Some(false)));
+    driven.pass(SILENCE);
+    assert_eq!(has(&driven), [true, true, false]);
+    assert!(shown(&driven).iter().all(|(_, state, _)| state == "active"));
+    // None is left, then one comes back; the farewell of those that went has been sent.
+    driven.reload(&list(json!([])));
+    assert_eq!((shown(&driven).len(), has(&driven), driven.has(ADDRESS)), (0, [false; 3], None));
+    driven.reload(&list(json!([one(7, 120, ADDRESS)]))).pass(SILENCE);
+    assert_eq!(shown(&driven), [is(7, "active", 120)]);
+    assert_eq!(driven.alarmed(), []);
+}
+
+#[test]
 fn mistakes_of_others_are_alarms_until_they_are_over() {
     let mut driven = active(json!({}));
     driven.advertise(50, &["10.0.1.253"]).advertise(50, &["10.0.1.253"]);

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use controller_kit::{Action, Alarm, Controller, Event, Link, Setup};
+use controller_kit::{Action, Alarm, Controller, Event, EventKind, Happening, Link, Setup};
 use controller_vrrp::{Config, Vrrp};
 use engine::Function;
 use function_kit::NetworkFunction;
@@ -41,6 +41,10 @@ pub fn router() -> l3::Config {
              "ipv6": "2001:db8:1::1/64", "host-interface": "lan"},
             {"name": "core", "mac": "02:00:00:00:00:02", "ip": "10.0.2.1/24",
              "host-interface": "core"},
+        ],
+        "next-hops": [
+            {"port": "core", "ip": "10.0.2.2"},
+            {"port": "core", "ip": "10.0.2.3", "bfd": {}},
         ],
     });
     let mut config: l3::Config = serde_json::from_value(keys).expect("keys");
@@ -97,6 +101,22 @@ impl Driven {
     pub fn link(&mut self, interface: u32, is_up: bool) -> &mut Driven {
         let interface = Interface(interface);
         self.vrrp.input(self.now, Input::Arrival(Arrival::Link { interface, is_up }));
+        self.poll();
+        self
+    }
+
+    /// A worker tells of a next hop.
+    pub fn hop(&mut self, subject: u64, kind: EventKind) -> &mut Driven {
+        let what = Happening { worker: 0, kind, subject, at: self.now };
+        self.vrrp.input(self.now, Input::Command(Event::Happened(what)));
+        self.poll();
+        self
+    }
+
+    /// The configuration is another one.
+    pub fn reload(&mut self, config: &Config) -> &mut Driven {
+        let function = configured::<L3Router>(router());
+        assert!(self.vrrp.reload(config, Some(&*function), self.now));
         self.poll();
         self
     }

@@ -23,6 +23,12 @@ impl Config {
             || self.interfaces.iter().any(|one| one.host_interface.is_some())
     }
 
+    /// Whether several workers tell one another anything: of next hops that are watched, and of
+    /// neighbours.
+    pub fn hands_over(&self) -> bool {
+        self.core > 1 && (self.resolve || self.bfd_sessions_max() > 0)
+    }
+
     /// Whether interfaces are told apart, or packets looked at that are not forwarded.
     pub fn is_plain(&self) -> bool {
         self.vrfs == 0 && self.interfaces.is_empty() && !self.is_host()

@@ -50,11 +50,14 @@ pub struct Bfd {
     /// Interval of Echo packets, which the next hop returns, in milliseconds; 0 for none.
     #[schemars(range(max = 60_000))]
     pub echo_ms: u32,
+    /// How packets are authenticated, by the place in `bfd-keys`, from 0; none for not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<u32>,
 }
 
 impl Default for Bfd {
     fn default() -> Bfd {
-        Bfd { interval_ms: 300, multiplier: 3, echo_ms: 0 }
+        Bfd { interval_ms: 300, multiplier: 3, echo_ms: 0, authentication: None }
     }
 }
 

@@ -6,8 +6,11 @@ use machine::clock::Clock;
 use packet::{PortId, Room};
 use serde_json::{Value, json};
 
+use super::super::config::{Bfd, DOWNLINK, Mac, NextHop};
 use super::super::{Config, L3Router, Pipeline};
 use super::*;
+
+mod workers;
 
 /// A router with its batch.
 struct Node {
@@ -21,7 +24,17 @@ const UP: PortId = PortId(1);
 /// A router of the link 10.1.0.0/16 with this last octet, whose next hop 0 there is `peer`; next
 /// hop 1 on the downlink is its way round.
 fn node(own: u8, peer: u8, bfd: Value) -> Node {
-    let config = json!({
+    let config = config((own, peer), bfd, 1);
+    finished(Pipeline::new(&config, Clock::with_rate(1e9), 0).expect("memory"))
+}
+
+fn config((own, peer): (u8, u8), bfd: Value, workers: u32) -> Config {
+    read(keys((own, peer), bfd, workers))
+}
+
+fn keys((own, peer): (u8, u8), bfd: Value, workers: u32) -> Value {
+    json!({
+        "core": workers,
         "uplink-ip": format!("10.1.0.{own}/16"),
         "uplink-mac": format!("02:00:00:00:00:{own:02x}"),
         "resolve": true,
@@ -34,11 +47,16 @@ fn node(own: u8, peer: u8, bfd: Value) -> Node {
             {"prefix": "203.0.113.0/24", "group": 0},
             {"prefix": "198.51.100.0/24", "next-hop": 0},
         ],
-    });
-    let mut config: Config = serde_json::from_value(config).expect("a section");
+    })
+}
+
+fn read(keys: Value) -> Config {
+    let mut config: Config = serde_json::from_value(keys).expect("a section");
     L3Router::validate(&mut config).expect("a configuration");
-    let clock = Clock::with_rate(1e9);
-    let mut router = Pipeline::new(&config, clock, 0).expect("memory");
+    config
+}
+
+fn finished(mut router: Pipeline) -> Node {
     let room = Room::default();
     router.make_room(room).expect("memory");
     Node { router, batch: Batch::new(256, room).expect("memory") }
@@ -47,10 +65,16 @@ fn node(own: u8, peer: u8, bfd: Value) -> Node {
 impl Node {
     /// Gives it frames of the uplink at a time; returns those that leave, with their ports.
     fn step(&mut self, frames: &[Vec<u8>], now: Ticks) -> Vec<(PortId, Vec<u8>)> {
+        let frames: Vec<_> = frames.iter().map(|frame| (UP, frame.clone())).collect();
+        self.step_by(&frames, now)
+    }
+
+    /// The same with frames of any ports.
+    fn step_by(&mut self, frames: &[(PortId, Vec<u8>)], now: Ticks) -> Vec<(PortId, Vec<u8>)> {
         let mut left = Vec::new();
         self.batch.clear();
-        for frame in frames {
-            self.batch.append(UP, frame.len()).expect("room").copy_from_slice(frame);
+        for (port, frame) in frames {
+            self.batch.append(*port, frame.len()).expect("room").copy_from_slice(frame);
         }
         let mut totals = StageTotals::default();
         self.router.process(&mut self.batch, now, &mut totals.start(now));
@@ -154,6 +178,106 @@ fn a_next_hop_is_there_while_its_session_is_up() {
     let [one, _] = &mut nodes;
     assert!(!one.router.state.is_down(0));
     assert_eq!((one.tally(Tally::PathsUp), one.tally(Tally::PathsDown)), (2, 1));
+}
+
+#[test]
+fn a_port_that_is_down_takes_its_next_hops_out_of_all_groups() {
+    let mut node = node(1, 2, Value::Null);
+    let mac = wire::MacAddr([2, 0, 0, 0, 9, 9]);
+    let mut next_hop = *node.router.state.neighbours.get(&0).expect("a next hop");
+    next_hop.mac = Mac(mac);
+    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    let ways = |node: &mut Node| -> Vec<_> {
+        let mut all: Vec<_> =
+            (0..32).filter_map(|flow| node.way([203, 0, 113, 1], flow, 0)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let (down, both) = (PortId(0), [PortId(0), UP]);
+    assert_eq!(ways(&mut node), both);
+    node.router.link(UP, false);
+    assert_eq!(ways(&mut node), [down]);
+    assert_eq!(node.way([198, 51, 100, 1], 1, 0), Some(UP), "the port itself drops and counts it");
+    // A member that comes, another weight and another port change nothing of that.
+    let again = Update::SetGroupMember { group: 0, next_hop: 0, weight: 9 };
+    node.router.apply(again, 0).expect("a change");
+    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    assert_eq!(ways(&mut node), [down]);
+    let elsewhere = NextHop { port: DOWNLINK, ..next_hop };
+    node.router.apply(Update::SetNextHop { number: 0, next_hop: elsewhere }, 0).expect("a change");
+    node.router.link(down, false);
+    assert_eq!(ways(&mut node), [], "nobody is there");
+    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    node.router.link(UP, true);
+    assert_eq!(ways(&mut node), [UP]);
+    node.router.link(down, true);
+    assert_eq!(ways(&mut node), both);
+}
+
+/// Two routers that know each other by their link-local addresses alone, each with a key.
+fn on_link(secrets: [&str; 2]) -> [Node; 2] {
+    [(1, 2, secrets[0]), (2, 1, secrets[1])].map(|(own, peer, secret)| {
+        let bfd = json!({"interval-ms": 10, "multiplier": 3, "authentication": 1});
+        let mut keys = keys((own, peer), Value::Null, 1);
+        keys["ipv6"] = json!(true);
+        keys["bfd-keys"] = json!([
+            {"type": "simple", "id": 1, "key": "another"},
+            {"type": "meticulous-sha1", "id": 7, "key": secret},
+        ]);
+        keys["next-hops"][0] =
+            json!({"port": "uplink", "ipv6": format!("fe80::ff:fe00:{peer}"), "bfd": bfd});
+        // The same link-local address on another link is another neighbour.
+        keys["next-hops"][1]["ipv6"] = json!(format!("fe80::ff:fe00:{peer}"));
+        let config = read(keys);
+        finished(Pipeline::new(&config, Clock::with_rate(1e9), 0).expect("memory"))
+    })
+}
+
+#[test]
+fn a_session_of_link_local_addresses_is_authenticated() {
+    let mut nodes = on_link(["a secret of both", "a secret of both"]);
+    run(&mut nodes, (0, 4_000 * MS), |_, _| true);
+    for node in &mut nodes {
+        assert!(!node.router.state.is_down(0));
+        assert_eq!(node.events(), [EventKind::Up]);
+    }
+    let [one, _] = &mut nodes;
+    assert_eq!(one.way([198, 51, 100, 1], 1, 4_000 * MS), Some(UP));
+    let mut next_hop = *one.router.state.neighbours.get(&0).expect("a next hop");
+    let twice = one.router.apply(Update::SetNextHop { number: 3, next_hop }, 0);
+    assert_eq!(twice, Err(Refusal::Exists), "of one link");
+    next_hop.bfd = Some(Bfd { authentication: Some(2), ..Default::default() });
+    let unknown = one.router.apply(Update::SetNextHop { number: 0, next_hop }, 0);
+    assert_eq!(unknown, Err(Refusal::Invalid), "there is no such key");
+    let mut nodes = on_link(["a secret of one", "a secret of another"]);
+    run(&mut nodes, (0, 4_000 * MS), |_, _| true);
+    assert!(nodes.iter().all(|node| node.router.state.is_down(0)));
+}
+
+#[test]
+fn a_key_is_shown_nowhere_and_has_to_be_given() {
+    let mut keys = keys((1, 2), json!({"authentication": 0}), 1);
+    let of = |key: Value| json!([{"type": "md5", "id": 1, "key": key}]);
+    keys["bfd-keys"] = of(json!("a secret"));
+    let config = read(keys.clone());
+    let shown = serde_json::to_value(&config).expect("JSON");
+    assert!(!shown.to_string().contains("secret") && !format!("{config:?}").contains("a secret"));
+    assert_eq!(shown["bfd-keys"][0]["key"], Value::Null);
+    let mut kept = read(shown);
+    assert_ne!(kept, config);
+    L3Router::take_secrets(&mut kept, &config);
+    assert_eq!(kept, config);
+    let refused = |keys: Value| match serde_json::from_value::<Config>(keys) {
+        Ok(mut config) => L3Router::validate(&mut config).expect_err("a bad key").key,
+        Err(error) => error.to_string().into(),
+    };
+    keys["bfd-keys"] = of(json!("longer than MD5 takes"));
+    assert_eq!(refused(keys.clone()), "bfd-keys");
+    keys["bfd-keys"] = json!([]);
+    assert_eq!(refused(keys.clone()), "next-hops");
+    keys["bfd-keys"] = json!([{"type": "md5", "id": 1}]);
+    assert!(refused(keys).contains("missing field `key`"));
 }
 
 #[test]

@@ -1,0 +1,132 @@
+//! A router of several workers on a link with one of a single worker: whichever worker gets the
+//! peer's packets, all of them follow its session.
+
+use function_kit::Shard;
+
+use super::*;
+
+/// The workers of a router, with what they have sent one another.
+struct Team {
+    workers: Vec<Node>,
+    /// By worker: from whom, and what.
+    mesh: Vec<Vec<(PortId, Vec<u8>)>>,
+    /// Who gets the next frame of the link.
+    turn: usize,
+    /// Frames between workers pass.
+    passes: bool,
+}
+
+impl Team {
+    fn new(count: u32, bfd: Value) -> Team {
+        let config = config((1, 2), bfd, count);
+        let worker = |index| {
+            let (clock, shard) = (Clock::with_rate(1e9), Shard { index, count });
+            finished(Pipeline::of_worker(&config, shard, clock, 0).expect("memory"))
+        };
+        let workers: Vec<Node> = (0..count).map(worker).collect();
+        Team { mesh: vec![Vec::new(); count as usize], workers, turn: 0, passes: true }
+    }
+
+    /// Deals frames of the uplink out to the workers; returns those that leave by it.
+    fn step(&mut self, frames: Vec<Vec<u8>>, now: Ticks) -> Vec<Vec<u8>> {
+        let count = self.workers.len();
+        let mut dealt = vec![Vec::new(); count];
+        for frame in frames {
+            dealt[self.turn % count].push((UP, frame));
+            self.turn += 1;
+        }
+        let mut left = Vec::new();
+        for (index, mut dealt) in dealt.into_iter().enumerate() {
+            let mut frames = std::mem::take(&mut self.mesh[index]);
+            frames.append(&mut dealt);
+            for (port, frame) in self.workers[index].step_by(&frames, now) {
+                match usize::from(port.0).checked_sub(2) {
+                    Some(other) if self.passes => {
+                        self.mesh[other].push((PortId(2 + index as u8), frame));
+                    }
+                    None if port == UP => left.push(frame),
+                    _ => {}
+                }
+            }
+        }
+        left
+    }
+
+    fn run(&mut self, peer: &mut Node, (from, to): (Ticks, Ticks), hears: bool) {
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for now in (from..to).step_by(MS as usize) {
+            let frames = std::mem::take(&mut here);
+            there.extend(self.step(frames, now));
+            let frames: Vec<_> = std::mem::take(&mut there);
+            for (port, frame) in peer.step(&frames, now) {
+                if port == UP && hears {
+                    here.push(frame);
+                }
+            }
+        }
+    }
+
+    fn are_down(&self) -> Vec<bool> {
+        self.workers.iter().map(|worker| worker.router.state.is_down(0)).collect()
+    }
+}
+
+#[test]
+fn all_workers_follow_a_session_whichever_of_them_hears_the_peer() {
+    for count in [2, 4] {
+        let bfd = json!({"interval-ms": 10, "multiplier": 3});
+        let mut team = Team::new(count, bfd.clone());
+        let mut peer = node(2, 1, bfd);
+        assert!(team.are_down().into_iter().all(|is_down| is_down), "nobody has answered yet");
+        team.run(&mut peer, (0, 4_000 * MS), true);
+        assert_eq!(team.are_down(), vec![false; count as usize]);
+        assert!(!peer.router.state.is_down(0));
+        // What the others are told is told once more, so that nothing is lost for good.
+        let now = 4_000 * MS;
+        team.passes = false;
+        team.run(&mut peer, (now, now + 35 * MS), false);
+        let mut expected = vec![false; count as usize];
+        expected[0] = true;
+        assert_eq!(team.are_down(), expected, "nobody else has heard of it");
+        team.passes = true;
+        team.run(&mut peer, (now + 35 * MS, now + 50 * MS), false);
+        assert_eq!(team.are_down(), vec![true; count as usize]);
+        let later = now + 50 * MS;
+        team.run(&mut peer, (later, later + 4_000 * MS), true);
+        assert_eq!(team.are_down(), vec![false; count as usize]);
+        // At once, where all pass: the round that finds it out tells it, the next one knows it.
+        let now = later + 4_000 * MS;
+        let gone = (now..).step_by(MS as usize).find(|now| {
+            team.run(&mut peer, (*now, now + MS), false);
+            team.are_down()[0]
+        });
+        let gone = gone.expect("after three intervals");
+        assert!(gone < now + 35 * MS);
+        team.step(Vec::new(), gone + 1);
+        assert_eq!(team.are_down(), vec![true; count as usize]);
+        for worker in &mut team.workers {
+            let around =
+                (0..32).all(|flow| worker.way([203, 0, 113, 1], flow, gone + 1) == Some(PortId(0)));
+            assert!(around, "the groups of every worker have left it");
+        }
+        let changes = |tally| team.workers.iter().map(|one| one.tally(tally)).sum::<u64>();
+        assert_eq!((changes(Tally::PathsUp), changes(Tally::PathsDown)), (2, 2), "counted once");
+    }
+}
+
+#[test]
+fn a_worker_is_told_of_no_next_hop_that_it_does_not_watch() {
+    let bfd = json!({"interval-ms": 10, "multiplier": 3});
+    let mut team = Team::new(2, bfd.clone());
+    let mut peer = node(2, 1, bfd);
+    let mut next_hop = *team.workers[1].router.state.neighbours.get(&0).expect("a next hop");
+    next_hop.bfd = None;
+    team.workers[1].router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("possible");
+    team.run(&mut peer, (0, 100 * MS), true);
+    assert_eq!(team.are_down(), [true, false], "the change is still to come to the first");
+    next_hop.bfd = Some(Default::default());
+    for worker in &mut team.workers {
+        worker.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("possible");
+    }
+    assert_eq!(team.are_down(), [true, true]);
+}

@@ -1,0 +1,26 @@
+//! What a network card does for a kernel, in software: long segments of TCP are cut into frames,
+//! frames are joined into long segments, and checksums are completed.
+//!
+//! ```text
+//! kernel --frame of up to 64 KiB, Header--> segments() --frames--> a wire
+//! kernel <--frame of up to 64 KiB, Header-- Coalescer <---frames-- a wire
+//! ```
+//! Both speak the header of virtio-net, which tap interfaces, packet sockets and virtual machines
+//! have. Guarantees: whatever the bytes are, nothing panics, memory and the number of frames that
+//! come of one are bounded, and frames that were joined and are cut again are those that they were.
+//! No I/O and no allocation after creation.
+//!
+//! **Not supported:** segments of UDP, tunnels, frames of more than 64 KiB.
+
+mod header;
+mod layout;
+
+mod coalesce;
+mod segment;
+
+mod law;
+
+pub use coalesce::{COALESCED_BYTES_MAX, Coalescer};
+pub use header::{Gso, HEADER_LEN, Header};
+pub use law::LAW;
+pub use segment::{SEGMENTS_MAX, Segments, Unfit, segments};

@@ -5,9 +5,9 @@ use protocol_kit::Arrival;
 /// What a host has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Datagrams, packets and frames handed to the machine.
+    /// Datagrams, packets, frames and messages of the kernel handed to the machine.
     pub received: u64,
-    /// Datagrams, packets and frames sent.
+    /// Datagrams, packets, frames and questions to the kernel sent.
     pub sent: u64,
     /// Those that the kernel did not take, or that this host cannot send.
     pub unsent: u64,
@@ -37,9 +37,10 @@ pub struct Counters {
 impl Counters {
     pub(crate) fn note(&mut self, arrival: &Arrival<'_>) {
         match arrival {
-            Arrival::Datagram { .. } | Arrival::Packet { .. } | Arrival::Frame { .. } => {
-                self.received += 1;
-            }
+            Arrival::Datagram { .. }
+            | Arrival::Packet { .. }
+            | Arrival::Frame { .. }
+            | Arrival::Netlink { .. } => self.received += 1,
             Arrival::Bytes { bytes, .. } => self.bytes_received += bytes.len() as u64,
             Arrival::Taken { count, .. } => self.bytes_sent += *count as u64,
             _ => {}

@@ -16,6 +16,7 @@ use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, 
 use crate::counters::Counters;
 use crate::error::SocketError;
 use crate::links::Links;
+use crate::netlink;
 use crate::observed::Observed;
 use crate::observer::Observer;
 use crate::socket::{Held, Kind};
@@ -188,7 +189,7 @@ impl<M: Machine> Host<M> {
                 });
                 self.go_on(number, done, now);
             }
-            Some(Kind::Udp(_) | Kind::Packets(_) | Kind::Frames(_)) => {
+            Some(Kind::Udp(_) | Kind::Packets(_) | Kind::Frames(_) | Kind::Netlink(_)) => {
                 for _ in 0..MESSAGES_MAX {
                     match self.receive(number, now) {
                         Ok(true) => {}
@@ -212,22 +213,33 @@ impl<M: Machine> Host<M> {
 
     /// Hands over the next message of a socket; false if none waits.
     fn receive(&mut self, socket: Socket, now: Time) -> io::Result<bool> {
-        let bytes = &mut self.buffer[..MESSAGE_MAX];
         let kind = self.sockets.get(&socket).map(|held| &held.kind);
         let arrival = match kind {
+            Some(Kind::Netlink(netlink)) if netlink.is_wanted => {
+                match netlink.receive(&mut self.buffer[..])? {
+                    netlink::Told::Nothing => return Ok(false),
+                    netlink::Told::Overrun => Arrival::Overrun { socket },
+                    netlink::Told::Messages(len) => {
+                        Arrival::Netlink { socket, bytes: &self.buffer[..len] }
+                    }
+                }
+            }
             Some(Kind::Udp(udp)) => {
+                let bytes = &mut self.buffer[..MESSAGE_MAX];
                 let Some(received) = told::receive(udp, bytes)? else { return Ok(false) };
                 let Received { len, from, to, interface, ttl } = received;
                 let bytes = &bytes[..len];
                 Arrival::Datagram { socket, interface, from, to, ttl, bytes }
             }
             Some(Kind::Packets(packets)) => {
+                let bytes = &mut self.buffer[..MESSAGE_MAX];
                 let Some((received, begin)) = packets.receive(bytes)? else { return Ok(false) };
                 let Received { len, from, to, interface, ttl } = received;
                 let (from, bytes) = (from.ip(), &bytes[begin..len]);
                 Arrival::Packet { socket, interface, from, to, ttl, bytes }
             }
             Some(Kind::Frames(frames)) => {
+                let bytes = &mut self.buffer[..MESSAGE_MAX];
                 let Some(len) = frames.receive(bytes)? else { return Ok(false) };
                 Arrival::Frame { socket, interface: frames.interface(), bytes: &bytes[..len] }
             }
@@ -295,6 +307,11 @@ impl<M: Machine> Host<M> {
                 let is_sent = frames.send(&bytes).is_ok();
                 self.counters.note_sent(is_sent);
             }
+            Departure::Netlink { socket, bytes } => {
+                let Some(netlink) = self.find(socket, Kind::netlink) else { return };
+                let is_sent = netlink.send(&bytes).is_ok();
+                self.counters.note_sent(is_sent);
+            }
             Departure::Bytes { socket, bytes } => {
                 let Some(stream) = self.find(socket, Kind::stream) else { return };
                 match stream.depart(&bytes) {
@@ -315,8 +332,12 @@ impl<M: Machine> Host<M> {
                 }
             }
             Departure::Read { socket, is_wanted } => {
-                let Some(stream) = self.find(socket, Kind::stream) else { return };
-                stream.read(is_wanted);
+                match self.find(socket, |kind| Some(kind)) {
+                    Some(Kind::Stream(stream)) => stream.read(is_wanted),
+                    Some(Kind::Netlink(netlink)) => netlink.is_wanted = is_wanted,
+                    Some(_) => self.counters.misdirected += 1,
+                    None => return,
+                }
                 self.go_on(socket, Ok(()), now);
             }
         }
@@ -433,8 +454,9 @@ const OUTPUTS_MAX: usize = 100_000;
 /// The longest datagram, packet with its header, or frame that is handed over, in bytes.
 const MESSAGE_MAX: usize = 9216;
 
-/// Bytes of a stream that are read at once.
-const BUFFER_LEN: usize = 16 << 10;
+/// Bytes of a stream that are read at once, and room for what the kernel tells at once, which is
+/// 32 KiB at most (`netlink(7)`).
+const BUFFER_LEN: usize = 32 << 10;
 
 /// Failures that are kept until somebody asks.
 const FAILURES_MAX: usize = 64;

@@ -8,6 +8,7 @@ use protocol_kit::{Interface, Opening, Socket};
 use crate::error::SocketError;
 use crate::frames::Frames;
 use crate::listener::Listener;
+use crate::netlink::Netlink;
 use crate::packets::Packets;
 use crate::stream::Stream;
 use crate::udp::Udp;
@@ -24,6 +25,7 @@ pub(crate) enum Kind {
     Udp(Udp),
     Packets(Packets),
     Frames(Frames),
+    Netlink(Netlink),
     Listener(Box<Listener>),
     Stream(Box<Stream>),
 }
@@ -39,6 +41,7 @@ impl Held {
             Opening::Frames { interface, takes, groups } => {
                 Kind::Frames(Frames::open(*interface, takes, groups)?)
             }
+            Opening::Netlink { groups } => Kind::Netlink(Netlink::open(*groups)?),
             Opening::Listener { at, options, streams } => {
                 let opened = Listener::open(at, options, streams);
                 let failed = |error| SocketError::opening(format_args!("listener at {at}"), error);
@@ -62,6 +65,7 @@ impl Held {
         let wanted = match &self.kind {
             Kind::Listener(listener) => listener.interest(),
             Kind::Stream(stream) => stream.interest(),
+            Kind::Netlink(netlink) => netlink.is_wanted.then_some(EpollFlags::EPOLLIN),
             _ => Some(EpollFlags::EPOLLIN),
         };
         let event = |flags| EpollEvent::new(flags, u64::from(number.0));
@@ -83,6 +87,7 @@ impl Kind {
             Kind::Udp(_) => "UDP".into(),
             Kind::Packets(_) => "packets".into(),
             Kind::Frames(_) => "frames".into(),
+            Kind::Netlink(_) => "netlink".into(),
             Kind::Listener(listener) => format!("listener at {}", listener.at),
             Kind::Stream(stream) => format!("stream with {}", stream.peer),
         }
@@ -115,6 +120,10 @@ impl Kind {
         if let Kind::Frames(frames) = self { Some(frames) } else { None }
     }
 
+    pub fn netlink(&mut self) -> Option<&mut Netlink> {
+        if let Kind::Netlink(netlink) = self { Some(netlink) } else { None }
+    }
+
     pub fn listener(&mut self) -> Option<&mut Listener> {
         if let Kind::Listener(listener) = self { Some(listener) } else { None }
     }
@@ -130,6 +139,7 @@ impl AsFd for Kind {
             Kind::Udp(socket) => socket.as_fd(),
             Kind::Packets(socket) => socket.as_fd(),
             Kind::Frames(socket) => socket.as_fd(),
+            Kind::Netlink(socket) => socket.as_fd(),
             Kind::Listener(socket) => socket.as_fd(),
             Kind::Stream(socket) => socket.as_fd(),
         }

@@ -36,6 +36,13 @@ pub enum Seen {
         interface: Interface,
         bytes: Vec<u8>,
     },
+    Netlink {
+        socket: Socket,
+        bytes: Vec<u8>,
+    },
+    Overrun {
+        socket: Socket,
+    },
     Connected {
         socket: Socket,
         local: Option<SocketAddr>,
@@ -93,6 +100,8 @@ impl From<Arrival<'_>> for Seen {
             Arrival::Frame { socket, interface, bytes } => {
                 Seen::Frame { socket, interface, bytes: bytes.to_vec() }
             }
+            Arrival::Netlink { socket, bytes } => Seen::Netlink { socket, bytes: bytes.to_vec() },
+            Arrival::Overrun { socket } => Seen::Overrun { socket },
             Arrival::Connected { socket, local, peer } => Seen::Connected { socket, local, peer },
             Arrival::Bytes { socket, bytes } => Seen::Bytes { socket, bytes: bytes.to_vec() },
             Arrival::Taken { socket, count } => Seen::Taken { socket, count },

@@ -346,6 +346,9 @@ where
                     self.send(link, end, Carried::Frame { interface, bytes }, false);
                 }
             }
+            Departure::Netlink { socket, .. } => {
+                panic!("node {node}: {socket:?} is for a kernel, which nodes do not have");
+            }
             Departure::Bytes { socket, bytes } => {
                 assert!(!bytes.is_empty(), "node {node}: no bytes depart on {socket:?}");
                 self.note(node, &bytes);

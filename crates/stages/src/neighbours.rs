@@ -13,8 +13,9 @@
 //! ```
 //! Frames go to a neighbour that is reachable, stale or probed; a probe is a question to it alone.
 //! Packets to an incomplete one wait, at most [`PENDING_EACH`] for each and a number in all, and
-//! leave in their order. Only questions of the function's own add neighbours, at most as many as
-//! there is room for; what nobody asked for changes those that are there. Questions are limited to
+//! leave in their order. Only questions of the function's own and what its user tells add
+//! neighbours, at most as many as there is room for; what nobody asked for changes those that are
+//! there. One that the user has fixed is never asked, and hears of nothing else. Questions are limited to
 //! [`QUESTIONS_PER_S`]; one that is too many is asked later.
 //!
 //! The table knows no frames that it forwards and decides nothing: its user says where questions
@@ -88,6 +89,8 @@ enum State {
     Stale,
     /// It alone was asked so often whether it is still there.
     Probe { questions: u8 },
+    /// The user has said so.
+    Fixed,
 }
 
 impl Entry {
@@ -98,6 +101,7 @@ impl Entry {
             State::Reachable => "reachable",
             State::Stale => "stale",
             State::Probe { .. } => "probe",
+            State::Fixed => "fixed",
         }
     }
 }
@@ -241,12 +245,62 @@ impl Neighbours {
         Ok(number)
     }
 
+    /// Takes note of what the user knows of a neighbour: for ever, or as if it had answered, which
+    /// also holds for one that was fixed before. Returns
+    /// its number, as [`Neighbours::heard`] does; `None` if it is not known and there is no room.
+    pub fn tell(
+        &mut self,
+        wanted: Wanted,
+        mac: MacAddr,
+        is_fixed: bool,
+        now: Ticks,
+    ) -> Option<u32> {
+        let Wanted { link, address, listed } = wanted;
+        let number = match self.by_address.get(&(link, address)) {
+            Some(&number) => number,
+            None => {
+                let Reverse(number) = self.free.pop()?;
+                let state = State::Stale;
+                let entry = Entry { link, address, listed, mac: None, state, at: Ticks::MAX };
+                self.entries[number as usize] = Some(entry);
+                self.by_address.insert((link, address), number);
+                number
+            }
+        };
+        let entry = self.entries[number as usize].as_mut()?;
+        let (state, at) = match is_fixed {
+            true => (State::Fixed, Ticks::MAX),
+            false => (State::Reachable, now.saturating_add(self.lifetime)),
+        };
+        (entry.mac, entry.state, entry.at) = (Some(mac), state, at);
+        self.due = self.due.min(at);
+        self.collect(number);
+        Some(number)
+    }
+
+    /// Whether the user has fixed a neighbour.
+    pub fn is_fixed(&self, link: u16, address: IpAddr) -> bool {
+        let number = self.by_address.get(&(link, address));
+        number.and_then(|&number| self.get(number)).is_some_and(Entry::is_fixed)
+    }
+
+    /// Forgets a neighbour that was fixed. What waited for it leaves by
+    /// [`Neighbours::next_leaving`].
+    pub fn loosen(&mut self, link: u16, address: IpAddr) -> Option<(u32, Entry)> {
+        let number = *self.by_address.get(&(link, address))?;
+        let entry = if self.is_fixed(link, address) { self.remove(number) } else { None };
+        entry.map(|entry| (number, entry))
+    }
+
     /// Takes note of what a neighbour says of itself. Returns its number if that was of any use:
     /// the user then forwards by the address of [`Neighbours::get`], and takes what waited for it
     /// from [`Neighbours::next_leaving`].
     pub fn heard(&mut self, link: u16, address: IpAddr, said: Said, now: Ticks) -> Option<u32> {
         let number = *self.by_address.get(&(link, address))?;
         let entry = self.entries[number as usize].as_mut()?;
+        if entry.state == State::Fixed {
+            return None;
+        }
         let is_other = entry.mac != Some(said.mac);
         let is_station = !said.mac.is_multicast() && said.mac != MacAddr::ZERO;
         if !is_station || entry.mac.is_some() && is_other && !said.overrides {
@@ -300,6 +354,7 @@ impl Neighbours {
         let questions = match entry.state {
             State::Incomplete { questions } | State::Probe { questions } => questions,
             State::Reachable | State::Stale => 0,
+            State::Fixed => return false,
         };
         if questions >= QUESTIONS {
             return true;
@@ -362,6 +417,13 @@ impl Neighbours {
     /// After how long a question is asked again that was one too many.
     fn later(&self) -> Ticks {
         self.second / 10
+    }
+}
+
+impl Entry {
+    /// Whether the user has fixed it.
+    pub fn is_fixed(&self) -> bool {
+        self.state == State::Fixed
     }
 }
 

@@ -7,6 +7,7 @@ mod first_router;
 mod frr;
 mod frr_routing;
 mod host_interfaces;
+mod host_kernel;
 #[path = "../../../host/tests/suite/keepalived.rs"]
 mod keepalived;
 mod kit;

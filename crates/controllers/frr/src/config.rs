@@ -1,8 +1,9 @@
 //! What an operator says of the controller.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+pub use controller_routing::Table;
+use controller_routing::tables;
 use function_kit::Invalid;
 use protocol_kit::Endpoint;
 use schemars::JsonSchema;
@@ -14,8 +15,9 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// Where zebra connects to: an address and port, or the path of a Unix socket.
     pub at: String,
-    /// The tables of the kernel that are VRFs of the router. Its main table, 254, is VRF 0, and
-    /// routes of other tables are passed over.
+    /// The tables of the kernel that are VRFs of the router, where they are not the usual ones: 254,
+    /// the main one, for VRF 0, and 1000 and its number for each other VRF. Routes of other tables
+    /// are passed over.
     #[schemars(length(max = 255))]
     pub tables: Vec<Table>,
     /// Most routes that zebra may tell.
@@ -28,18 +30,6 @@ pub struct Config {
     /// Without a connection, everything that zebra has told goes after this time, in seconds.
     #[schemars(range(min = 1, max = 86_400))]
     pub keep_s: u32,
-}
-
-/// A table of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Table {
-    /// Its number in the kernel.
-    #[schemars(range(min = 1))]
-    pub table: u32,
-    /// The VRF of the router.
-    #[schemars(range(min = 1, max = 255))]
-    pub vrf: u16,
 }
 
 impl Default for Config {
@@ -61,18 +51,7 @@ impl Config {
     /// The first key that cannot be used.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.endpoint()?;
-        let (mut tables, mut vrfs) = (BTreeSet::from([MAIN]), BTreeSet::from([0]));
-        for Table { table, vrf } in &self.tables {
-            if !tables.insert(*table) {
-                let what = format!("has table {table} twice; {MAIN} is VRF 0 in any case");
-                return Err(invalid("tables", what, "Keep one VRF for each table"));
-            }
-            if !vrfs.insert(*vrf) {
-                let what = format!("has VRF {vrf} twice; VRF 0 is table {MAIN} in any case");
-                return Err(invalid("tables", what, "Keep one table for each VRF"));
-            }
-        }
-        Ok(())
+        tables::validate(&self.tables)
     }
 
     /// Where zebra connects to.
@@ -90,18 +69,9 @@ impl Config {
             invalid("at", what, "Write it as `127.0.0.1:2620` or `/run/frr/fpm.sock`")
         })
     }
-
-    /// The VRFs by their tables in the kernel.
-    pub(crate) fn vrfs(&self) -> BTreeMap<u32, u16> {
-        let listed = self.tables.iter().map(|one| (one.table, one.vrf));
-        listed.chain([(MAIN, 0)]).collect()
-    }
 }
 
 /// A key of the controller that cannot be used.
 pub(crate) fn invalid(key: &str, what: String, remedy: &str) -> Invalid {
     Invalid { section: "controller", key: key.into(), what, remedy: remedy.into() }
 }
-
-/// The kernel's main table.
-const MAIN: u32 = 254;

@@ -6,33 +6,10 @@
 //!                                                 ^                  |
 //!                                                 +--Applied, Refused+
 //! ```
-//! The files in reading order: [`config`] has the keys, `router` what the router is, `account`
-//! changes without an answer, `places` the numbers that are free, `hops`, `groups` and `routes`
-//! what the router has, `refused` what it has no room for, `ways` who leads to what of it,
-//! `objects` the next hops as zebra tells them, `table` the whole, `machine` the controller, `show`
-//! what a person sees.
+//! The table is that of [`controller_routing`]. The files in reading order: [`config`] has the keys,
+//! `machine` the controller, `show` what a person sees.
 
 pub mod config;
-
-mod router;
-
-mod account;
-
-mod places;
-
-mod hops;
-
-mod groups;
-
-mod routes;
-
-mod refused;
-
-mod ways;
-
-mod objects;
-
-mod table;
 
 mod machine;
 

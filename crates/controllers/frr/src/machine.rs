@@ -3,24 +3,24 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use controller_kit::{Action, Alarm, Controller, Event, Link, Refusal, Setup, Severity};
+use controller_kit::{Action, Alarm, Controller, Event, Refusal, Setup, Severity};
+use controller_routing::{Routing, Told};
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
 use function_l3_router::Update;
 use protocol_fpm::{Fpm, Limited, Report};
 use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
+use protocol_netlink::Key;
 use serde_json::Value;
 
 use crate::config::{Config, invalid};
-use crate::router::Router;
 use crate::show::show;
-use crate::table::Table;
 
 /// FRR as the routing suite of a router.
 pub struct Frr {
     config: Config,
     fpm: Fpm,
-    table: Table,
+    routing: Routing,
     settle: Duration,
     keep: Duration,
     /// When what was taken over from an earlier life goes, if it was not told again.
@@ -62,7 +62,6 @@ impl Controller for Frr {
 
     fn new(config: &Config, setup: Setup<'_>) -> Result<Frr, Invalid> {
         config.validate()?;
-        let router = Router::of(setup.function, &config.tables)?;
         let state: Vec<Update> =
             setup.state.iter().filter_map(|update| update.typed().copied()).collect();
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
@@ -74,39 +73,26 @@ impl Controller for Frr {
             let what = format!("is too much for the memory there is: {why}");
             invalid("routes-max", what, "Give less")
         })?;
-        let table = Table::new(router, config.vrfs(), lists_max, &state);
-        let has_some = table.keeps() || table.ways.routes.counts()[0] > 0;
+        let routing = Routing::new(setup.function, &config.tables, lists_max, &state)?;
+        let has_some = routing.keeps() || routing.has_routes();
         let sweep = if has_some { Sweep::Unknown } else { Sweep::Done };
         let (alarms, is_raised) = (VecDeque::new(), [false; 4]);
         let config = config.clone();
-        Ok(Frr { config, fpm, table, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
+        Ok(Frr { config, fpm, routing, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
     }
 
     fn claims(update: &AnyUpdate) -> bool {
-        let is_its = |update: &Update| {
-            use Update::*;
-            matches!(
-                update,
-                SetRoute { .. }
-                    | RemoveRoute { .. }
-                    | SetNextHop { .. }
-                    | RemoveNextHop { .. }
-                    | SetGroupMember { .. }
-                    | RemoveGroupMember { .. }
-            )
-        };
-        update.typed().is_some_and(is_its)
+        update.typed().is_some_and(Routing::claims)
     }
 
     /// Goes on if nothing of its own has changed. What it begins again with otherwise are the
     /// routes that zebra has told, which stay until they are told again.
     fn reload(&mut self, config: &Config, function: Option<&dyn Configured>, _: Time) -> bool {
-        let router = Router::of(function, &config.tables);
-        *config == self.config && router.is_ok_and(|router| router == self.table.ways.router)
+        *config == self.config && self.routing.is_of(function, &config.tables)
     }
 
     fn show(&self) -> Value {
-        show(&self.fpm, &self.table)
+        show(&self.fpm, &self.routing)
     }
 }
 
@@ -118,12 +104,9 @@ impl Machine for Frr {
         self.begin(now);
         match input {
             Input::Arrival(arrival) => self.fpm.input(now, Input::Arrival(arrival)),
-            Input::Command(Event::Links(links)) => {
-                let number = |link: &Link| (link.kernel.0, link.number);
-                self.table.set_links(links.iter().map(number).collect());
-            }
+            Input::Command(Event::Links(links)) => self.routing.set_links(&links),
             Input::Command(Event::Applied { first, count, .. }) => {
-                self.applied(first.saturating_add(count));
+                self.routing.applied(first.saturating_add(count));
             }
             Input::Command(Event::Refused { number, why }) => self.refused(number, why),
             // A next hop that is down leaves its groups in the router itself.
@@ -141,11 +124,11 @@ impl Machine for Frr {
             if let Some(alarm) = self.alarms.pop_front() {
                 return Some(Output::Report(Action::Alarm(alarm)));
             }
-            if self.table.ways.account.waiting() >= BULK || !self.step(now) {
+            if self.routing.waiting() >= BULK || !self.step(now) {
                 break;
             }
         }
-        let changes = self.table.ways.account.hand_over();
+        let changes = self.routing.hand_over();
         if changes.is_empty() {
             return None;
         }
@@ -154,14 +137,14 @@ impl Machine for Frr {
     }
 
     fn deadline(&self) -> Option<Time> {
-        if !self.alarms.is_empty() || self.table.ways.account.waiting() > 0 {
+        if !self.alarms.is_empty() || self.routing.waiting() > 0 {
             return Some(Time::ZERO);
         }
-        if self.table.ways.account.is_full() {
+        if self.routing.is_full() {
             // What the router answers comes first.
             return None;
         }
-        if self.table.has_work() {
+        if self.routing.has_work() {
             return Some(Time::ZERO);
         }
         let sweep_at = match self.sweep {
@@ -191,14 +174,14 @@ impl Frr {
 
     /// Does a part of what is to be done; false if there is nothing, or no room for its changes.
     fn step(&mut self, now: Time) -> bool {
-        if self.table.ways.account.is_full() {
+        if self.routing.is_full() {
             return false;
         }
-        if self.table.step() {
+        if self.routing.step() {
             return true;
         }
         // One look at the routes is enough for several next hops that have changed.
-        if self.told_since_look >= TOLD_MAX && self.table.follow() {
+        if self.told_since_look >= TOLD_MAX && self.routing.follow() {
             self.told_since_look = 0;
             return true;
         }
@@ -212,7 +195,7 @@ impl Frr {
             Some(Output::Departure(_)) => true,
             None => {
                 self.told_since_look = 0;
-                self.table.follow() || self.sweep(now)
+                self.routing.follow() || self.sweep(now)
             }
         }
     }
@@ -231,8 +214,10 @@ impl Frr {
             Report::Full(Limited::Routes | Limited::NextHops) => self.raise(Cause::ToldTooMany),
             _ => {}
         }
-        self.table.tell(report);
-        if std::mem::take(&mut self.table.is_renewed) {
+        if let Some(told) = told_by(report) {
+            self.routing.tell(told);
+        }
+        if self.routing.take_renewed() {
             self.put_off(now.after(self.settle));
         }
     }
@@ -246,27 +231,17 @@ impl Frr {
     /// What was not told by now goes.
     fn sweep(&mut self, now: Time) -> bool {
         let is_due = matches!(self.sweep, Sweep::At(time) if time <= now);
-        let is_over = !self.fpm.is_connected() && self.fpm.held() == [0, 0] && self.table.keeps();
+        let is_over = !self.fpm.is_connected() && self.fpm.held() == [0, 0] && self.routing.keeps();
         if is_due || is_over && matches!(self.sweep, Sweep::Done) {
             self.sweep = Sweep::Done;
-            self.table.settle(true);
+            self.routing.sweep();
             return true;
         }
         false
     }
 
-    /// All changes before a number took effect that have no answer yet: answers are in order.
-    fn applied(&mut self, end: u64) {
-        while let Some(update) = self.table.ways.account.next_applied(end) {
-            self.table.applied(&update);
-        }
-    }
-
     fn refused(&mut self, number: u64, why: Refusal) {
-        self.applied(number);
-        if let Some(update) = self.table.ways.account.refuse(number, why) {
-            self.table.refuse(&update, why);
-        }
+        self.routing.refused(number, why);
         self.raise(match why {
             Refusal::Full => Cause::RouterFull,
             _ => Cause::RouterRefuses,
@@ -275,8 +250,7 @@ impl Frr {
 
     /// The router has had room for everything.
     fn judge_room(&mut self) {
-        let is_fine = !self.table.wants_room() && self.table.ways.account.open() == 0;
-        if is_fine {
+        if self.routing.is_fine() {
             self.lower(Cause::RouterFull);
             self.lower(Cause::RouterRefuses);
         }
@@ -301,6 +275,22 @@ impl Frr {
         let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
         self.alarms.push_back(alarm);
     }
+}
+
+/// What a report says of routes.
+fn told_by(report: Report) -> Option<Told> {
+    Some(match report {
+        Report::Connected { .. } => Told::Renewed,
+        Report::Route(route) => Told::Route(route),
+        Report::Withdrawn { table, prefix } => Told::Withdrawn(Key { table, prefix }),
+        Report::NextHop { id, next_hop, is_encapsulated } => {
+            Told::NextHop { id, next_hop, is_encapsulated }
+        }
+        Report::Group { id, members } => Told::Group { id, members },
+        Report::NextHopGone { id } => Told::NextHopGone { id },
+        Report::Settled { .. } => Told::Settled,
+        Report::Lost { .. } | Report::Rejected { .. } | Report::Full(_) => return None,
+    })
 }
 
 /// The source of each alarm, its cause, its severity, and what is said when it begins and ends.

@@ -19,6 +19,7 @@ use offload::Header;
 use port_tap::TapConfig;
 
 use super::counts::{InterfaceCounts, add};
+use super::vrf;
 use crate::error::RunError;
 
 /// An open interface.
@@ -138,6 +139,12 @@ fn make(config: &TapConfig, wanted: &HostInterface) -> Result<File, PortError> {
                 PortError::new(what, "let the daemon write below /proc/sys/net")
             })?;
         }
+    }
+    if wanted.vrf > 0 {
+        vrf::join(&config.interface, wanted.vrf).map_err(|error| {
+            let what = format!("cannot put it into {}: {error}", vrf::name(wanted.vrf));
+            PortError::new(what, "load the kernel's module vrf, and run the daemon as root")
+        })?;
     }
     port_tap::configure(config, wanted.mac.0)?;
     Ok(file)

@@ -9,13 +9,14 @@
 //! bounded number of frames from each reason of each worker, then from each interface, and sleeps
 //! when there is nothing. A panic in it is logged, and it begins again with the same interfaces;
 //! workers forward meanwhile. The files in reading order: `counts` what is counted,
-//! `interface` one interface of the kernel, `opened` with what workers join, `carrier` what is done
+//! `vrf` devices of VRFs, `interface` one interface of the kernel, `opened` with what workers join, `carrier` what is done
 //! in a turn, `thread` when.
 //!
-//! **Not supported:** interfaces of a VRF; changes that are made at the kernel's interface reaching
-//! the function.
+//! What is changed at the kernel's interface is a controller's affair, not this thread's.
 
 mod counts;
+mod vrf;
+
 mod interface;
 
 mod opened;

@@ -231,7 +231,7 @@ fn long_segments_go_down_in_frames_and_come_up_as_one() {
     let mut worker = worker();
     let plane = joining().join(&mut worker);
     let (interface, kernel) = interface(3);
-    let mut carrier = Carrier::new(vec![plane], vec![interface]);
+    let mut carrier = Carrier::new(vec![plane], vec![interface], Arc::default());
     let header = [1, 4, 74, 0, 0xe8, 3, 54, 0, 16, 0];
     let sent = long_segment(30_500);
     kernel.send(&[&header[..], &sent].concat()).expect("there is room");

@@ -3,8 +3,8 @@
 //! [`mod@unit`] has the trait that a function implements, [`erased`] the same without its types,
 //! [`port_name`] what it calls its ports, [`host_interface`] what it
 //! shows the host, [`sections`] the types of keys that several
-//! configurations have, [`counts`] the declaration of what a function counts, [`shown`] what operators
-//! are shown beside that. Nothing here knows a
+//! configurations have, [`counts`] the declaration of what a function counts, [`shown`] what
+//! operators are shown beside that. Nothing here knows a
 //! function, a port, or the bench.
 
 pub mod shown;

@@ -1,5 +1,5 @@
 //! What can change while a router runs: routes, next hops and their groups, rules and policers,
-//! virtual addresses.
+//! virtual addresses, and what the host has: addresses and neighbours.
 
 use std::net::IpAddr;
 
@@ -117,6 +117,61 @@ pub enum Update {
         /// The virtual address.
         address: IpAddr,
     },
+    /// An address of the host becomes the router's own at an interface that both have, or has
+    /// another prefix from now on.
+    SetAddress {
+        /// Port of the interface.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// The address and the length of the link's prefix.
+        address: Prefixed<IpAddr>,
+    },
+    /// An address is the router's no more.
+    RemoveAddress {
+        /// Port of the interface.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// The address.
+        address: IpAddr,
+    },
+    /// A neighbour has this Ethernet address, and is not asked for it, until it is removed.
+    SetNeighbour {
+        /// Port of the interface behind which it is.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// Its address.
+        address: IpAddr,
+        /// Its Ethernet address.
+        mac: Mac,
+    },
+    /// What was set of a neighbour does not hold any more.
+    RemoveNeighbour {
+        /// Port of the interface behind which it is.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// Its address.
+        address: IpAddr,
+    },
+    /// A neighbour has answered the host: as good as an answer to the router.
+    HearNeighbour {
+        /// Port of the interface behind which it is.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// Its address.
+        address: IpAddr,
+        /// Its Ethernet address.
+        mac: Mac,
+    },
 }
 
 /// Applies a change between two batches: packets see it wholly or not at all.
@@ -141,8 +196,13 @@ pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
         Update::RemoveVirtual { port, vlan, address } => {
             remove_virtual(state, (port, vlan), address)
         }
-        // The services' own (see there).
-        Update::SetRule { .. }
+        // The host's own and the services' (see there).
+        Update::SetAddress { .. }
+        | Update::RemoveAddress { .. }
+        | Update::SetNeighbour { .. }
+        | Update::RemoveNeighbour { .. }
+        | Update::HearNeighbour { .. }
+        | Update::SetRule { .. }
         | Update::RemoveRule { .. }
         | Update::SetPolicer { .. }
         | Update::RemovePolicer { .. } => Err(Refusal::Invalid),

@@ -231,11 +231,10 @@ impl Pipeline {
         }
     }
 
-    /// Whether a packet goes to a host on a link that is known by now, within the link's MTU.
+    /// Whether a packet goes to a host on a link that is known by now, within the link's MTU; also
+    /// as a next hop that came later.
     fn finds_neighbour(&mut self, batch: &Batch, slot: Slot) -> bool {
-        let Some(wanted) = self.wanted(batch, slot).filter(|wanted| wanted.listed.is_none()) else {
-            return false;
-        };
+        let Some(wanted) = self.wanted(batch, slot) else { return false };
         let Some(hop) = self.neighbours.as_ref().and_then(|all| all.known(&self.state, wanted))
         else {
             return false;
@@ -356,8 +355,9 @@ impl Pipeline {
             Update::SetNextHop { number, .. } | Update::RemoveNextHop { number } => *number,
             _ => return,
         };
-        if let (Some(neighbours), Some(made)) = (&mut self.neighbours, &mut self.made) {
-            neighbours.forget_hop(made, hop);
+        let Pipeline { state, neighbours, made, .. } = self;
+        if let (Some(neighbours), Some(made)) = (neighbours, made) {
+            neighbours.forget_hop((state, made), hop);
         }
     }
 

@@ -4,12 +4,13 @@
 //!  ARP, Neighbor Discovery ---------> learned from, and to the host, which answers
 //!  groups that end on the link -----> to the host: 224.0.0.0/24, ff02::/16, IS-IS
 //!  IPv4 to all, IPv6 to fe80::/10 --> to the host
+//!  DHCP to a client ----------------> to the host, while the interface has no address of IPv4
 //! ```
 //! Only frames come here that the fast path has not taken. What is for other stations, and all that
 //! is in transit, never does. The host checks what it gets.
 use stages::nd;
 use wire::bytes::{array_at, u16_at};
-use wire::{MacAddr, ethernet, ipv4, ipv6};
+use wire::{MacAddr, ethernet, ipv4, ipv6, protocol};
 
 use super::config::Resolved;
 use super::host::{Protocol, protocol_of};
@@ -28,7 +29,8 @@ pub(super) fn sees(frame: &[u8], own: &Resolved, state: &State) -> Option<Protoc
             let view = ipv4::View::parse_without_checksum(packet).ok()?;
             let is_near = to.0.starts_with(&GROUPS_IPV4)
                 && view.destination().octets().starts_with(&[224, 0, 0]);
-            (is_for_all || is_near).then(|| protocol_of(frame))
+            let is_lease = is_own && own.seeks() && is_for_client(view.protocol(), view.payload());
+            (is_for_all || is_near || is_lease).then(|| protocol_of(frame))
         }
         ethernet::TYPE_IPV6 => {
             let view = ipv6::View::parse(packet).ok()?;
@@ -47,6 +49,17 @@ pub(super) fn sees(frame: &[u8], own: &Resolved, state: &State) -> Option<Protoc
         _ => None,
     }
 }
+
+/// Whether what a packet carries is for a client of DHCP, which does not have the packet's address
+/// yet (RFC 2131 section 4.1).
+fn is_for_client(number: u8, payload: &[u8]) -> bool {
+    let ports = payload.first_chunk::<4>().map(|ports| [u16_at(ports, 0), u16_at(ports, 2)]);
+    number == protocol::UDP && ports == Some([DHCP_SERVER, DHCP_CLIENT])
+}
+
+/// The ports of DHCP over IPv4.
+const DHCP_SERVER: u16 = 67;
+const DHCP_CLIENT: u16 = 68;
 
 /// How the Ethernet addresses of 224.0.0.0/24 begin (RFC 1112 section 6.4).
 const GROUPS_IPV4: [u8; 5] = [0x01, 0, 0x5e, 0, 0];

@@ -12,6 +12,7 @@ use packet::{Batch, PortId, Slot, Verdict};
 use stages::vlan;
 use wire::ethernet;
 
+use super::addresses::Addresses;
 use super::config::{Config, PortName, Resolved, Vxlan, number_of};
 use super::reasons;
 use super::virtuals::{Virtual, Virtuals};
@@ -29,6 +30,10 @@ pub struct Interfaces {
     underlay: Vec<Option<Underlay>>,
     /// Virtual addresses that they have at present.
     pub(super) virtuals: Virtuals,
+    /// All other addresses that they have at present.
+    pub(super) addresses: Addresses,
+    /// Whether the host may be about to get an address of IPv4 for one that has none.
+    pub(super) any_seeks: bool,
 }
 
 impl Interfaces {
@@ -53,7 +58,40 @@ impl Interfaces {
         let by_vlan = (0..ports.len() as u8).map(by_vlan).collect();
         let tunnels = all.iter().any(|one| one.vxlan.is_some());
         let underlay = if tunnels { vec![None; all.len()] } else { Vec::new() };
-        Interfaces { all, by_vlan, underlay, ports, virtuals: Virtuals::default() }
+        let addresses = Addresses::new(config.links());
+        let virtuals = Virtuals::default();
+        let mut one =
+            Interfaces { all, by_vlan, underlay, ports, virtuals, addresses, any_seeks: false };
+        one.look_for_seekers();
+        one
+    }
+
+    /// An interface's addresses have changed: the first of each family is the one by which it
+    /// speaks, if that of before is gone.
+    pub(super) fn choose_addresses(&mut self, number: u16) {
+        let Interfaces { all, addresses, .. } = self;
+        if let Some(one) = all.get_mut(usize::from(number)) {
+            let has = |address, len| addresses.len_of(number, address) == Some(len);
+            one.ip = one
+                .ip
+                .filter(|ip| has(ip.address.into(), ip.len))
+                .or_else(|| addresses.first_ipv4(number));
+            one.ipv6 = one
+                .ipv6
+                .filter(|ip| has(ip.address.into(), ip.len))
+                .or_else(|| addresses.first_ipv6(number));
+        }
+        self.look_for_seekers();
+    }
+
+    /// Whether the host may be about to get an address of IPv4 for an interface that has none.
+    #[inline(always)]
+    pub(super) fn seeks(&self, number: u16) -> bool {
+        self.any_seeks && self.get(number).seeks()
+    }
+
+    fn look_for_seekers(&mut self) {
+        self.any_seeks = self.all.iter().any(Resolved::seeks);
     }
 
     /// How many there are.

@@ -27,6 +27,8 @@ mod rewrite;
 
 pub mod virtuals;
 
+pub mod addresses;
+
 pub mod interfaces;
 
 pub mod parse;
@@ -66,6 +68,8 @@ mod neighbours;
 pub mod services;
 
 pub mod control;
+
+mod own;
 
 mod reload;
 
@@ -161,6 +165,7 @@ impl NetworkFunction for L3Router {
 
     fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
         let mut changes = reload::memory(config, function.state());
+        changes.extend(own::memory(config, function));
         changes.extend(services::reload::memory(config, function.services()));
         changes
     }

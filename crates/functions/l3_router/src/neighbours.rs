@@ -10,6 +10,7 @@ use packet::{Made, PortId, Verdict};
 use stages::nd;
 use stages::neighbours::{Asking, Full, Limits, Question};
 pub(super) use stages::neighbours::{Entry, Said, Wanted};
+use wire::MacAddr;
 
 use super::config::Config;
 use super::host::{Around, Host, Trouble};
@@ -73,11 +74,50 @@ impl Neighbours {
         now: Ticks,
     ) -> bool {
         let Some(number) = self.0.heard(interface, address, said, now) else { return false };
-        let Some(entry) = self.0.get(number) else { return false };
+        self.reached((state, made), number, said.mac);
+        true
+    }
+
+    /// Takes note of what the host knows of a neighbour: for ever, or as if it had answered; `None`
+    /// without room.
+    pub fn tell(
+        &mut self,
+        (state, made): (&mut State, &mut Made),
+        wanted: Wanted,
+        (mac, is_fixed): (MacAddr, bool),
+        now: Ticks,
+    ) -> Option<()> {
+        if !is_fixed && self.0.is_fixed(wanted.link, wanted.address) {
+            return Some(());
+        }
+        let number = self.0.tell(wanted, mac, is_fixed, now)?;
+        self.reached((state, made), number, mac);
+        Some(())
+    }
+
+    /// Forgets what was set of a neighbour; whether there was such a one.
+    pub fn loosen(
+        &mut self,
+        (state, made): (&mut State, &mut Made),
+        (link, address): (u16, IpAddr),
+    ) -> bool {
+        let Some((number, entry)) = self.0.loosen(link, address) else { return false };
+        let reason =
+            if entry.listed.is_some() { reasons::UNRESOLVED } else { reasons::NO_NEXT_HOP };
+        let at = place(state, number, &entry);
+        state.set_hop(at, Hop::absent(reason, link));
+        self.drop_leaving(made);
+        true
+    }
+
+    /// Frames go to a neighbour by its Ethernet address, and what waited for it first.
+    fn reached(&mut self, (state, made): (&mut State, &mut Made), number: u32, mac: MacAddr) {
+        let Some(entry) = self.0.get(number) else { return };
+        let interface = entry.link;
         let own = state.interfaces.get(interface);
         let at = place(state, number, entry);
         let source = state.source_of(at, own.mac.0);
-        let hop = Hop::to(said.mac, source, own.port, interface);
+        let hop = Hop::to(mac, source, own.port, interface);
         state.set_hop(at, hop);
         state.reach_tunnels();
         while let Some(waiting) = self.0.next_leaving() {
@@ -89,7 +129,6 @@ impl Neighbours {
             }
             self.0.give_back(waiting);
         }
-        true
     }
 
     /// Asks once more, gives up, forgets: whatever is due.
@@ -123,8 +162,19 @@ impl Neighbours {
     }
 
     /// A next hop is another now: what was known of it is not, and what waited for it is dropped.
-    pub fn forget_hop(&mut self, made: &mut Made, hop: u32) {
-        self.0.forget(hop);
+    /// What was set of it still holds.
+    pub fn forget_hop(&mut self, (state, made): (&mut State, &mut Made), hop: u32) {
+        let Some(entry) = self.0.forget(hop) else { return };
+        self.drop_leaving(made);
+        if let Some(mac) = entry.mac.filter(|_| entry.is_fixed()) {
+            let wanted = Wanted { link: entry.link, address: entry.address, listed: None };
+            // Its place has just become free, and time is nothing to what is fixed.
+            self.tell((state, made), wanted, (mac, true), 0);
+        }
+    }
+
+    /// What waited for a neighbour that is not known any more is dropped.
+    fn drop_leaving(&mut self, made: &mut Made) {
         while let Some(waiting) = self.0.next_leaving() {
             made.push(waiting.port, &waiting.frame, reasons::drop(reasons::UNRESOLVED));
             self.0.give_back(waiting);
@@ -140,7 +190,7 @@ fn place(state: &State, number: u32, entry: &Entry) -> u32 {
 /// Sends a question, with the tag of its interface.
 fn ask(interfaces: &Interfaces, made: &mut Made, question: Question) {
     let own = interfaces.get(question.link);
-    let asking = Asking {
+    let mut asking = Asking {
         mac: own.mac.0,
         ipv4: own.ip.map(|ip| ip.address),
         // Who has a link-local address may have no way to any other.
@@ -149,6 +199,11 @@ fn ask(interfaces: &Interfaces, made: &mut Made, question: Question) {
             _ => ip.address,
         }),
     };
+    match interfaces.addresses.towards(question.link, question.address) {
+        Some(IpAddr::V4(address)) => asking.ipv4 = Some(address),
+        Some(IpAddr::V6(address)) => asking.ipv6 = Some(address),
+        None => {}
+    }
     let mut frame = [0; nd::FRAME_LEN];
     let Some(len) = question.write(asking, &mut frame) else { return };
     let forward = Verdict::Forward(own.port);

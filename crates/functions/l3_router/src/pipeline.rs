@@ -158,6 +158,9 @@ impl Function for Pipeline {
         if let Some(done) = self.services.apply(&update, now) {
             return done;
         }
+        if let Some(done) = self.apply_own(&update, now) {
+            return done;
+        }
         self.may_watch(&update)?;
         control::apply(&mut self.state, &update)?;
         self.forget(&update);
@@ -356,7 +359,8 @@ impl Pipeline {
             let is_discovery = asks && nd::is_one(batch.frame(slot));
             let (at, virtuals) = ((batch.port(slot), interface), self.state.interfaces.virtuals());
             let class = plain.recognise(batch.frame(slot), at, virtuals);
-            match class.filter(|_| !is_discovery) {
+            let is_odd = is_discovery || self.state.interfaces.seeks(interface);
+            match class.filter(|_| !is_odd) {
                 Some(class) => self.enter(batch, slot, class),
                 None => self.check_oddly(batch, slot, interface, now),
             }

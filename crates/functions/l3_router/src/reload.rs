@@ -124,6 +124,12 @@ impl Objects {
             // Nobody is active who has not heard from the others that nobody is: whoever has
             // restarted is told anew what it has.
             Update::SetVirtual { .. } | Update::RemoveVirtual { .. } => {}
+            // They are no part of a configuration's difference.
+            Update::SetAddress { .. }
+            | Update::RemoveAddress { .. }
+            | Update::SetNeighbour { .. }
+            | Update::RemoveNeighbour { .. }
+            | Update::HearNeighbour { .. } => {}
         }
     }
 

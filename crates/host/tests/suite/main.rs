@@ -21,6 +21,8 @@ mod machines;
 
 mod misuse;
 
+mod netlink;
+
 mod observer;
 
 mod probe;

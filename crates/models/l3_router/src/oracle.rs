@@ -110,8 +110,14 @@ impl Oracle for Model {
             Update::RemoveVirtual { port, vlan, address } => {
                 self.remove_virtual((port, vlan), address)
             }
-            // The services' own, which they have applied.
-            Update::SetRule { .. }
+            // What the host has, which no workload asks for; and the services' own, which they have
+            // applied.
+            Update::SetAddress { .. }
+            | Update::RemoveAddress { .. }
+            | Update::SetNeighbour { .. }
+            | Update::RemoveNeighbour { .. }
+            | Update::HearNeighbour { .. }
+            | Update::SetRule { .. }
             | Update::RemoveRule { .. }
             | Update::SetPolicer { .. }
             | Update::RemovePolicer { .. } => false,

@@ -4,17 +4,9 @@ use std::io;
 use std::net::IpAddr;
 
 use protocol_kit::Random;
+use protocol_netlink::Key;
 use tables::hash::Keyed;
 use tables::tagged::Tagged;
-
-use crate::route::Prefix;
-
-/// What a route replaces another one by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub table: u32,
-    pub prefix: Prefix,
-}
 
 /// Keys, and in which connection each was told last.
 #[derive(Debug)]

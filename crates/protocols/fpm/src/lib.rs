@@ -10,16 +10,9 @@
 //! The protocol has no document of its own: it is what `zebra/dplane_fpm_nl.c` and
 //! `zebra/rt_netlink.c` of FRR 8.4 write, in the messages of Linux (`rtnetlink(7)`).
 //!
-//! The files in reading order: [`route`] has what is told, `netlink` messages and attributes,
-//! `message` routes and next hops in them, `framing` the frames of the stream, `keys` the routes
-//! that were told, `objects` the next hops, `told` both with their reports, [`machine`] the
-//! connection.
-
-pub mod route;
-
-mod netlink;
-
-mod message;
+//! The messages are read by [`protocol_netlink`]. The files in reading order: `framing` the frames
+//! of the stream, `keys` the routes that were told, `objects` the next hops, `told` both with their
+//! reports, [`machine`] the connection.
 
 mod framing;
 
@@ -35,7 +28,7 @@ pub mod fuzz;
 
 pub use framing::Malformed;
 pub use machine::{Config, Fpm};
-pub use route::{Destination, Hop, Member, NextHop, Prefix, Route};
+pub use protocol_netlink::{Destination, Hop, Member, NextHop, Prefix, Route};
 pub use told::{Counters, Limited, Lost, Report};
 
 /// The protocol as the list of protocols has it.

@@ -5,13 +5,11 @@ use std::io;
 use std::net::SocketAddr;
 
 use protocol_kit::Random;
+use protocol_netlink::{Key, Member, NextHop, Prefix, Route, Said, Unread, read, split_message};
 
 use crate::framing::Malformed;
-use crate::keys::{self, Key, Keys};
-use crate::message::{Said, Unread, read};
-use crate::netlink::split_message;
+use crate::keys::{self, Keys};
 use crate::objects::{Kind, Objects};
-use crate::route::{Member, NextHop, Prefix, Route};
 
 /// What the machine says. What zebra has told is in the order of its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,13 +193,13 @@ impl Told {
             let message = split_message(&mut frame).ok_or(Malformed::Messages);
             let said = message.map(read);
             if let Some(key) = gone.take() {
-                let is_replaced = matches!(&said, Ok(Ok(Said::Route(route))) if key == of(route));
+                let is_replaced = matches!(&said, Ok(Ok(Said::Route(route))) if key == route.key());
                 if !is_replaced {
                     self.withdraw(key);
                 }
             }
             match said? {
-                Ok(Said::Withdrawn(key)) => gone = Some(key),
+                Ok(Said::Withdrawn { key, .. }) => gone = Some(key),
                 Ok(Said::Route(route)) => self.route(route),
                 Ok(Said::NextHop { id, next_hop, is_encapsulated }) => {
                     self.counters.encapsulated += u64::from(is_encapsulated);
@@ -212,7 +210,8 @@ impl Told {
                     self.object(id, Kind::Group, Report::Group { id, members });
                 }
                 Ok(Said::NextHopGone { id }) => self.object_gone(id),
-                Err(Unread::Other) => self.counters.other += 1,
+                // Zebra tells of nothing else.
+                Ok(_) | Err(Unread::Other) => self.counters.other += 1,
                 Err(Unread::Unsupported) => self.counters.unsupported += 1,
                 Err(Unread::Malformed) => self.counters.malformed += 1,
             }
@@ -224,7 +223,7 @@ impl Told {
     }
 
     fn route(&mut self, route: Route) {
-        match self.keys.tell(of(&route)) {
+        match self.keys.tell(route.key()) {
             keys::Told::Refused => {
                 self.counters.refused_routes += 1;
                 return self.full(Limited::Routes);
@@ -275,8 +274,4 @@ impl Told {
             self.reports.push_back(Report::Full(what));
         }
     }
-}
-
-fn of(route: &Route) -> Key {
-    Key { table: route.table, prefix: route.prefix }
 }

@@ -10,6 +10,7 @@
 //! | frames of an interface | [`Departure::Frame`] | [`Arrival::Frame`] |
 //! | a listener | | [`Arrival::Connected`], by a stream of its range |
 //! | a stream of TCP or of a Unix socket | [`Departure::Bytes`], [`Departure::Finish`], [`Departure::Read`] | [`Arrival::Connected`], [`Arrival::Bytes`], [`Arrival::Taken`], [`Arrival::Finished`] |
+//! | the kernel's netlink of routing | [`Departure::Netlink`], [`Departure::Read`] | [`Arrival::Netlink`], [`Arrival::Overrun`] |
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -90,6 +91,18 @@ pub enum Arrival<'a> {
         /// The stream.
         socket: Socket,
     },
+    /// The kernel has told something.
+    Netlink {
+        /// The socket.
+        socket: Socket,
+        /// Whole messages (`netlink(7)`), one behind the other.
+        bytes: &'a [u8],
+    },
+    /// The kernel has told more than there was room for, and some of it is lost.
+    Overrun {
+        /// The socket.
+        socket: Socket,
+    },
     /// A link has come up or gone down. At the start all links count as up.
     Link {
         /// Its interface.
@@ -159,6 +172,13 @@ pub enum Departure {
         /// The frame from its destination address on, without check sequence.
         bytes: Vec<u8>,
     },
+    /// The kernel is asked something.
+    Netlink {
+        /// A socket of netlink.
+        socket: Socket,
+        /// A whole message (`netlink(7)`).
+        bytes: Vec<u8>,
+    },
     /// Bytes leave on a stream that stands. Of all that have departed and were not
     /// [`Arrival::Taken`] there are at most [`STREAM_ROOM`]; a stream of more fails.
     Bytes {
@@ -173,8 +193,9 @@ pub enum Departure {
         socket: Socket,
     },
     /// Bytes of a stream are wanted, as at its beginning, or are not: then the far end has to wait.
+    /// The same of what the kernel tells, of which some is lost if it has to wait for long.
     Read {
-        /// The stream.
+        /// The stream, or the socket of netlink.
         socket: Socket,
         /// Whether they are wanted.
         is_wanted: bool,
@@ -208,6 +229,11 @@ pub enum Opening {
         takes: Vec<Takes>,
         /// Group addresses that the interface listens to for this socket.
         groups: Vec<[u8; 6]>,
+    },
+    /// For the kernel's netlink of routing (`rtnetlink(7)`), in the driver's network namespace.
+    Netlink {
+        /// The groups of which it is told, by the bits of `nl_groups`.
+        groups: u32,
     },
     /// For streams that others begin.
     Listener {

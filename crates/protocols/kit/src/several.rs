@@ -183,6 +183,8 @@ fn socket_at<'a>(arrival: &'a mut Arrival<'_>) -> Option<&'a mut Socket> {
         | Arrival::Bytes { socket, .. }
         | Arrival::Taken { socket, .. }
         | Arrival::Finished { socket }
+        | Arrival::Netlink { socket, .. }
+        | Arrival::Overrun { socket }
         | Arrival::Failed { socket } => Some(socket),
         Arrival::Link { .. } => None,
     }
@@ -196,6 +198,7 @@ fn socket_of(departure: &mut Departure) -> &mut Socket {
         | Departure::Datagram { socket, .. }
         | Departure::Packet { socket, .. }
         | Departure::Frame { socket, .. }
+        | Departure::Netlink { socket, .. }
         | Departure::Bytes { socket, .. }
         | Departure::Finish { socket }
         | Departure::Read { socket, .. } => socket,

@@ -8,6 +8,7 @@ pub const PROTOCOLS: &[Protocol] = &[
     protocol_bfd::PROTOCOL,
     protocol_bfddp::PROTOCOL,
     protocol_fpm::PROTOCOL,
+    protocol_netlink::PROTOCOL,
     protocol_vrrp::PROTOCOL,
     protocol_replication::PROTOCOL,
 ];

@@ -159,7 +159,7 @@ fn tables_are_vrfs() {
     driven.link().connect();
     driven.tell(&[next_hop(1, "10.7.0.2", 5), next_hop(2, "10.1.0.2", 4)]);
     let prefix = "192.0.2.0/24";
-    driven.tell(&[route_in(1001, prefix, 1), route(prefix, 2), route_in(1002, prefix, 2)]);
+    driven.tell(&[route_in(1001, prefix, 1), route(prefix, 2), route_in(1003, prefix, 2)]);
     assert_eq!(driven.route(1, prefix).as_deref(), Some("10.7.0.2@7"));
     assert_eq!((driven.to(prefix).as_str(), driven.route(2, prefix)), ("10.1.0.2", None));
     assert_eq!(driven.shown("/counters/other-table"), 1);

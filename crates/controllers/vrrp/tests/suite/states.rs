@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller_kit::Controller;
+use controller_kit::{Controller, EventKind};
 use engine::Function;
 use function_kit::sections::Mac;
 use function_l3_router::Update;

@@ -101,6 +101,13 @@ pub struct Resolved {
     pub is_hosted: bool,
 }
 
+impl Resolved {
+    /// Whether the host may be about to get an address of IPv4 for it.
+    pub fn seeks(&self) -> bool {
+        self.is_hosted && self.ip.is_none()
+    }
+}
+
 pub(super) fn is_zero(number: &u16) -> bool {
     *number == 0
 }

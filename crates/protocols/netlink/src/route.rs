@@ -1,9 +1,29 @@
-//! What zebra tells: routes, next hops and groups of them.
+//! Routes, next hops and groups of them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use protocol_kit::Interface;
+
+/// What a route replaces another one by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The number of its table; 254 is the main one.
+    pub table: u32,
+    /// The addresses that it is for.
+    pub prefix: Prefix,
+}
+
+/// The table of the kernel of a VRF, unless an operator says otherwise: the main one for VRF 0.
+pub fn table_of(vrf: u16) -> u32 {
+    if vrf == 0 { MAIN } else { VRFS + u32::from(vrf) }
+}
+
+/// The kernel's main table.
+const MAIN: u32 = 254;
+
+/// What is added to the number of a VRF, so that none has the kernel's own tables, up to 255.
+const VRFS: u32 = 1000;
 
 /// A route.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +41,13 @@ pub struct Route {
     /// Whether packets are to get another header, labels of MPLS for instance. Which one is not
     /// read, so such a route leads astray if it is used as it is.
     pub is_encapsulated: bool,
+}
+
+impl Route {
+    /// What it replaces another one by.
+    pub fn key(&self) -> Key {
+        Key { table: self.table, prefix: self.prefix }
+    }
 }
 
 /// Where the packets of a route go.

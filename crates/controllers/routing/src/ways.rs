@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use function_l3_router::Update;
 use function_l3_router::config::{GROUPS, NextHop};
-use protocol_fpm::Hop;
+use protocol_netlink::Hop;
 
 use crate::account::Account;
 use crate::groups::{Groups, Members};

@@ -1,4 +1,5 @@
-//! Routes and next hops in messages of netlink (`rtnetlink(7)`, `linux/nexthop.h`).
+//! Routes, next hops, addresses, neighbours and links in messages of netlink (`rtnetlink(7)`,
+//! `linux/nexthop.h`).
 //!
 //! ```text
 //!  route     | family u8 | bits u8 | source bits u8 | TOS u8 | table u8 | protocol u8 | scope u8 |
@@ -7,43 +8,111 @@
 //!  hop among several (RTA_MULTIPATH)  | length u16 | flags u8 | weight - 1 u8 | interface u32 |
 //!                                     | attributes |
 //!  member of a group (NHA_GROUP)      | number u32 | weight - 1 u8 | high byte u8 | reserved u16 |
+//!  address   | family u8 | bits u8 | flags u8 | scope u8 | interface u32 | attributes: IFA_…    |
+//!  neighbour | family u8 | padding 3 | interface u32 | state u16 | flags u8 | type u8 | NDA_… |
+//!  link      | family u8 | padding u8 | type u16 | interface u32 | flags u32 | change u32 | …     |
 //! ```
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use protocol_kit::Interface;
 
-use crate::keys::Key;
-use crate::netlink::{Message, aligned, split_attribute, u16_at, u32_at, u32_of};
-use crate::route::{Destination, Hop, Member, NextHop, Prefix, Route};
+use crate::route::{Destination, Hop, Key, Member, NextHop, Prefix, Route};
+use crate::wire::{Message, aligned, split_attribute, u16_at, u32_at, u32_of};
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub enum Said {
+    /// There is a route.
     Route(Route),
-    Withdrawn(Key),
-    NextHop { id: u32, next_hop: NextHop, is_encapsulated: bool },
-    Group { id: u32, members: Vec<Member> },
-    NextHopGone { id: u32 },
+    /// A route is gone.
+    Withdrawn {
+        /// What others replace it by.
+        key: Key,
+        /// Its metric; 0 for none.
+        metric: u32,
+    },
+    /// There is a next hop.
+    NextHop {
+        /// Its number.
+        id: u32,
+        /// Where packets go.
+        next_hop: NextHop,
+        /// As [`Route::is_encapsulated`].
+        is_encapsulated: bool,
+    },
+    /// There is a group of next hops.
+    Group {
+        /// Its number.
+        id: u32,
+        /// Its next hops.
+        members: Vec<Member>,
+    },
+    /// A next hop or a group is gone.
+    NextHopGone {
+        /// Its number.
+        id: u32,
+    },
+    /// There is an address of the host, or it is gone.
+    Address {
+        /// Its interface.
+        interface: Interface,
+        /// The address.
+        address: IpAddr,
+        /// Length of the link's prefix in bits.
+        len: u8,
+        /// Whether it is there.
+        is_there: bool,
+    },
+    /// What is known of a neighbour.
+    Neighbour {
+        /// The interface behind which it is.
+        interface: Interface,
+        /// Its address.
+        address: IpAddr,
+        /// What is known.
+        known: Known,
+    },
+    /// A link is there, or it is gone.
+    Link {
+        /// Its interface.
+        interface: Interface,
+        /// Whether it is there and up.
+        is_up: bool,
+    },
+}
+
+/// What the host knows of a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Its Ethernet address, which an operator has said.
+    Fixed([u8; 6]),
+    /// Its Ethernet address, by which it has answered of late.
+    Reachable([u8; 6]),
+    /// Nothing for certain.
+    Nothing,
 }
 
 /// Why a message has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub enum Unread {
     /// It is about something else: labels of MPLS, stations of a bridge.
     Other,
     /// It is about a route that is found by more than its destination, or that is of a type that
-    /// zebra does not install.
+    /// leads nowhere in the network.
     Unsupported,
     /// Its attributes do not say what they have to.
     Malformed,
 }
 
 /// Reads a message.
-pub(crate) fn read(message: Message<'_>) -> Result<Said, Unread> {
+///
+/// # Errors
+/// Why it has no effect.
+pub fn read(message: Message<'_>) -> Result<Said, Unread> {
     match message.kind {
         NEW_ROUTE => read_route(message.body).map(Said::Route),
-        DEL_ROUTE => read_key(message.body).map(Said::Withdrawn),
+        DEL_ROUTE => read_withdrawn(message.body),
         NEW_NEXT_HOP => read_object(message.body),
         DEL_NEXT_HOP => {
             let id = attributes(message.body, NEXT_HOP_LEN).find_map(|attribute| match attribute {
@@ -52,6 +121,11 @@ pub(crate) fn read(message: Message<'_>) -> Result<Said, Unread> {
             });
             id.map(|id| Said::NextHopGone { id }).ok_or(Unread::Malformed)
         }
+        NEW_ADDRESS | DEL_ADDRESS => read_address(message.body, message.kind == NEW_ADDRESS),
+        NEW_NEIGHBOUR | DEL_NEIGHBOUR => {
+            read_neighbour(message.body, message.kind == NEW_NEIGHBOUR)
+        }
+        NEW_LINK | DEL_LINK => read_link(message.body, message.kind == NEW_LINK),
         _ => Err(Unread::Other),
     }
 }
@@ -90,13 +164,87 @@ fn read_route(body: &[u8]) -> Result<Route, Unread> {
     Ok(Route { table, prefix, metric, protocol, destination, is_encapsulated })
 }
 
-fn read_key(body: &[u8]) -> Result<Key, Unread> {
-    let mut place = Head::read(body)?.place;
+fn read_withdrawn(body: &[u8]) -> Result<Said, Unread> {
+    let (mut place, mut metric) = (Head::read(body)?.place, 0);
     for attribute in attributes(body, ROUTE_LEN) {
         let (kind, value) = attribute?;
+        if kind == RTA_PRIORITY {
+            metric = u32_of(value).ok_or(Unread::Malformed)?;
+        }
         place.take(kind, value)?;
     }
-    place.key()
+    Ok(Said::Withdrawn { key: place.key()?, metric })
+}
+
+/// An address: of the two ends of a link between two, the local one.
+fn read_address(body: &[u8], is_there: bool) -> Result<Said, Unread> {
+    let head: &[u8; 4] = body.first_chunk().ok_or(Unread::Malformed)?;
+    let [family, len, flags, _] = *head;
+    let interface = Interface(u32_at(body, 4).ok_or(Unread::Malformed)?);
+    let (mut local, mut far, mut flags) = (None, None, u32::from(flags));
+    for attribute in attributes(body, ADDRESS_LEN) {
+        let (kind, value) = attribute?;
+        match kind {
+            IFA_ADDRESS => far = Some(address(value)?),
+            IFA_LOCAL => local = Some(address(value)?),
+            IFA_FLAGS => flags = u32_of(value).ok_or(Unread::Malformed)?,
+            _ => {}
+        }
+    }
+    let own = local.or(far).ok_or(Unread::Malformed)?;
+    let bits = family_bits(family)?;
+    if own.is_ipv6() != (bits == 128) || len > bits {
+        return Err(Unread::Malformed);
+    }
+    // Somebody else has it.
+    let is_there = is_there && flags & DAD_FAILED == 0;
+    Ok(Said::Address { interface, address: own, len, is_there })
+}
+
+fn read_neighbour(body: &[u8], is_there: bool) -> Result<Said, Unread> {
+    let family = *body.first().ok_or(Unread::Malformed)?;
+    let bits = family_bits(family)?;
+    let interface = Interface(u32_at(body, 4).ok_or(Unread::Malformed)?);
+    let state = u16_at(body, 8).ok_or(Unread::Malformed)?;
+    let (mut who, mut station) = (None, None);
+    for attribute in attributes(body, NEIGHBOUR_LEN) {
+        let (kind, value) = attribute?;
+        match kind {
+            NDA_DST => who = Some(address(value)?),
+            NDA_LLADDR => station = value.try_into().ok(),
+            _ => {}
+        }
+    }
+    let address = who.ok_or(Unread::Malformed)?;
+    if address.is_ipv6() != (bits == 128) {
+        return Err(Unread::Malformed);
+    }
+    let known = match station.filter(|_| is_there) {
+        Some(station) if state & PERMANENT != 0 => Known::Fixed(station),
+        Some(station) if state & REACHABLE != 0 => Known::Reachable(station),
+        _ => Known::Nothing,
+    };
+    Ok(Said::Neighbour { interface, address, known })
+}
+
+fn read_link(body: &[u8], is_there: bool) -> Result<Said, Unread> {
+    // A bridge also tells of its ports.
+    if *body.first().ok_or(Unread::Malformed)? != UNSPEC {
+        return Err(Unread::Other);
+    }
+    let interface = Interface(u32_at(body, 4).ok_or(Unread::Malformed)?);
+    let flags = u32_at(body, 8).ok_or(Unread::Malformed)?;
+    let is_up = is_there && flags & UP != 0 && flags & RUNNING != 0;
+    Ok(Said::Link { interface, is_up })
+}
+
+/// The bits of an address of a family.
+fn family_bits(family: u8) -> Result<u8, Unread> {
+    match family {
+        INET => Ok(32),
+        INET6 => Ok(128),
+        _ => Err(Unread::Other),
+    }
 }
 
 /// The fixed part of a route's message.
@@ -262,12 +410,19 @@ const NO_HOP: Hop = Hop { gateway: None, interface: None, weight: 1, is_onlink: 
 const ANY_V4: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
 /// Types of messages.
+const NEW_LINK: u16 = 16;
+const DEL_LINK: u16 = 17;
+const NEW_ADDRESS: u16 = 20;
+const DEL_ADDRESS: u16 = 21;
 const NEW_ROUTE: u16 = 24;
 const DEL_ROUTE: u16 = 25;
+const NEW_NEIGHBOUR: u16 = 28;
+const DEL_NEIGHBOUR: u16 = 29;
 const NEW_NEXT_HOP: u16 = 104;
 const DEL_NEXT_HOP: u16 = 105;
 
 /// Families of addresses.
+const UNSPEC: u8 = 0;
 const INET: u8 = 2;
 const INET6: u8 = 10;
 
@@ -292,6 +447,26 @@ const RTA_ENCAP_TYPE: u16 = 21;
 const RTA_ENCAP: u16 = 22;
 const RTA_NH_ID: u16 = 30;
 
+/// Attributes of an address.
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFA_FLAGS: u16 = 8;
+
+/// The flag of an address that somebody else on the link has.
+const DAD_FAILED: u32 = 0x08;
+
+/// Attributes of a neighbour.
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+
+/// States of a neighbour, as bits.
+const REACHABLE: u16 = 0x02;
+const PERMANENT: u16 = 0x80;
+
+/// Flags of a link.
+const UP: u32 = 0x01;
+const RUNNING: u32 = 0x40;
+
 /// Attributes of a next hop.
 const NHA_ID: u16 = 1;
 const NHA_GROUP: u16 = 2;
@@ -304,5 +479,7 @@ const NHA_ENCAP: u16 = 8;
 /// Bytes of the fixed parts.
 const ROUTE_LEN: usize = 12;
 const NEXT_HOP_LEN: usize = 8;
+const ADDRESS_LEN: usize = 8;
+const NEIGHBOUR_LEN: usize = 12;
 const HOP_LEN: usize = 8;
 const MEMBER_LEN: usize = 8;

@@ -9,7 +9,7 @@ use function_kit::sections::{Mac, function_key};
 use function_l3_router::L3Router;
 use function_l3_router::config::{Config, GROUPS, Link, NextHop, PortName, Resolved, network};
 
-use crate::config::{Table, invalid};
+use crate::tables::{Table, invalid};
 
 pub(crate) use function_l3_router::config::Network;
 
@@ -22,6 +22,8 @@ pub(crate) struct Router {
     /// Prefixes of the links, the router's own addresses, and the routes of its configuration:
     /// none of them is the controller's.
     taken: BTreeSet<Network>,
+    /// Its last VRF.
+    pub vrfs: u16,
     /// Whether it routes IPv6.
     pub ipv6: bool,
     /// The next hops of its configuration, by number.
@@ -42,7 +44,7 @@ impl Router {
     pub fn of(function: Option<&dyn Configured>, tables: &[Table]) -> Result<Router, Invalid> {
         let config = function.and_then(|function| config_of::<L3Router>(function));
         let config = config.ok_or_else(|| {
-            let what = "frr controls an l3-router alone".to_owned();
+            let what = "controls an l3-router alone".to_owned();
             invalid("name", what, "Remove the controller, or choose another function")
         })?;
         check(config, tables)?;
@@ -58,6 +60,7 @@ impl Router {
             interfaces: config.all_interfaces(),
             taken,
             links,
+            vrfs: config.vrfs,
             ipv6: config.ipv6,
             next_hops: config.next_hops.clone(),
             next_hops_max: config.next_hops_max(),
@@ -140,15 +143,15 @@ pub(crate) fn is_host(network: &Network) -> bool {
 fn check(config: &Config, tables: &[Table]) -> Result<(), Invalid> {
     let refuse = |key, what: &str, remedy| Err(function_key(key, what.to_owned(), remedy));
     if !config.resolve {
-        let what = "is false, and FRR tells no Ethernet addresses";
+        let what = "is false, and routes tell no Ethernet addresses";
         return refuse("resolve", what, "Set 'resolve: true', or remove the controller");
     }
     if config.next_hops.len() as u64 >= u64::from(config.next_hops_max()) {
-        let what = "has no room for next hops of FRR beside the configured ones";
+        let what = "has no room for next hops beside the configured ones";
         return refuse("next-hop-capacity", what, "Give more, or remove the key");
     }
     if config.groups_max() <= config.groups() {
-        let what = "has no room for groups of FRR beside the configured ones";
+        let what = "has no room for groups beside the configured ones";
         return refuse("ecmp-capacity", what, "Give at least one more; 1024 is a good choice");
     }
     if let Some(one) = tables.iter().find(|one| one.vrf > config.vrfs) {

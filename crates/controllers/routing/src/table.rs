@@ -1,11 +1,11 @@
-//! What zebra has told, as changes of the router.
+//! What was told, as changes of the router.
 
 use std::collections::BTreeMap;
 
 use controller_kit::Refusal;
 use function_l3_router::Update;
 use function_l3_router::config::Network;
-use protocol_fpm::{Destination, NextHop, Report, Route};
+use protocol_netlink::{Destination, Key, Member, NextHop, Route};
 
 use crate::objects::{Content, Objects};
 use crate::refused::Refused;
@@ -13,7 +13,41 @@ use crate::router::{Router, is_host};
 use crate::routes::{Entry, Wanted};
 use crate::ways::Ways;
 
-/// What zebra has told, and what the router has of it.
+/// What a controller is told of routes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Everything is told anew from now on; until then what was told before holds.
+    Renewed,
+    /// A route, which replaces one with its table and prefix.
+    Route(Route),
+    /// A route is gone.
+    Withdrawn(Key),
+    /// A next hop, which replaces what had its number.
+    NextHop {
+        /// Its number.
+        id: u32,
+        /// Where packets go.
+        next_hop: NextHop,
+        /// As [`Route::is_encapsulated`].
+        is_encapsulated: bool,
+    },
+    /// A group of next hops, which replaces what had its number.
+    Group {
+        /// Its number.
+        id: u32,
+        /// Its next hops.
+        members: Vec<Member>,
+    },
+    /// A next hop or a group is gone.
+    NextHopGone {
+        /// Its number.
+        id: u32,
+    },
+    /// Everything was told anew.
+    Settled,
+}
+
+/// What was told, and what the router has of it.
 pub(crate) struct Table {
     pub ways: Ways,
     pub objects: Objects,
@@ -96,18 +130,18 @@ impl Table {
         !self.kept.is_empty()
     }
 
-    /// Takes in what zebra tells.
-    pub fn tell(&mut self, report: Report) {
-        match report {
-            Report::Connected { .. } => self.renew(),
-            Report::Route(route) => self.route(&route),
-            Report::Withdrawn { table, prefix } => {
+    /// Takes in what is told.
+    pub fn tell(&mut self, told: Told) {
+        match told {
+            Told::Renewed => self.renew(),
+            Told::Route(route) => self.route(&route),
+            Told::Withdrawn(Key { table, prefix }) => {
                 if let Some(&vrf) = self.vrfs.get(&table) {
                     let (address, len) = (prefix.address(), prefix.bits());
                     self.withdraw(&Network { vrf, address, len });
                 }
             }
-            Report::NextHop { id, next_hop, is_encapsulated } => {
+            Told::NextHop { id, next_hop, is_encapsulated } => {
                 let content = match next_hop {
                     _ if is_encapsulated => Content::Unsupported,
                     NextHop::Hop(hop) => Content::Hop(hop),
@@ -115,12 +149,11 @@ impl Table {
                 };
                 self.objects.tell(id, content, &mut self.ways);
             }
-            Report::Group { id, members } => {
+            Told::Group { id, members } => {
                 self.objects.tell(id, Content::Group(members), &mut self.ways);
             }
-            Report::NextHopGone { id } => self.objects.forget(id, &mut self.ways),
-            Report::Settled { .. } => self.settle(false),
-            Report::Lost { .. } | Report::Rejected { .. } | Report::Full(_) => {}
+            Told::NextHopGone { id } => self.objects.forget(id, &mut self.ways),
+            Told::Settled => self.settle(false),
         }
         self.tidy();
     }

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::ops::Bound;
 
 use function_l3_router::config::{Config, GROUPS};
-use protocol_fpm::{Hop, Member};
 use protocol_kit::Interface;
+use protocol_netlink::{Hop, Member};
 
 use crate::groups::Members;
 use crate::ways::{Lead, Ways};

@@ -9,18 +9,52 @@
 
 /// A message, read no further than its header.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'a> {
+pub struct Message<'a> {
+    /// What it is about.
     pub kind: u16,
+    /// Flags, by what it is about.
+    pub flags: u16,
+    /// The number of the question to which it answers; 0 for what nobody asked.
+    pub sequence: u32,
+    /// What follows its header.
     pub body: &'a [u8],
 }
 
 /// Splits the first message off. The padding behind the last one may be missing.
-pub(crate) fn split_message<'a>(bytes: &mut &'a [u8]) -> Option<Message<'a>> {
+pub fn split_message<'a>(bytes: &mut &'a [u8]) -> Option<Message<'a>> {
     let len = u32_at(bytes, 0)? as usize;
-    let kind = u16_at(bytes, 4)?;
+    let (kind, flags) = (u16_at(bytes, 4)?, u16_at(bytes, 6)?);
+    let sequence = u32_at(bytes, 8)?;
     let body = bytes.get(MESSAGE_LEN..len)?;
     *bytes = bytes.get(aligned(len)..).unwrap_or(&[]);
-    Some(Message { kind, body })
+    Some(Message { kind, flags, sequence, body })
+}
+
+/// Writes a message without attributes.
+pub(crate) fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(MESSAGE_LEN + body.len());
+    bytes.extend(((MESSAGE_LEN + body.len()) as u32).to_le_bytes());
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(flags.to_le_bytes());
+    bytes.extend(sequence.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(body);
+    bytes
+}
+
+/// Writes an attribute behind others.
+pub(crate) fn attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    bytes.extend(((ATTRIBUTE_LEN + value.len()) as u16).to_le_bytes());
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(value);
+    bytes.resize(aligned(bytes.len()), 0);
+}
+
+/// Returns what the kernel says of a question: zero, or the number of an error, negated; `None` if
+/// this is no such answer.
+pub fn acknowledged(mut bytes: &[u8]) -> Option<i32> {
+    let message = split_message(&mut bytes).filter(|message| message.kind == ERROR)?;
+    u32_at(message.body, 0).map(|code| code as i32)
 }
 
 /// Splits the first attribute off: its type without the flags of nesting and byte order, and its
@@ -52,6 +86,9 @@ pub(crate) fn u32_of(value: &[u8]) -> Option<u32> {
 pub(crate) fn aligned(len: usize) -> usize {
     len.next_multiple_of(4)
 }
+
+/// The kind of an answer to one question.
+pub(crate) const ERROR: u16 = 2;
 
 /// Bytes of a message's header.
 const MESSAGE_LEN: usize = 16;

@@ -7,6 +7,7 @@
 //! what was missed.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::Tap;
-use function_kit::PortName;
+use function_kit::{PortName, Spoken};
+use host::Observer;
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot, Verdict};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -33,12 +35,16 @@ use crate::times::WallClock;
 use crate::unit::Refused;
 
 /// Filter of a capture, with ports and drop reasons as numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Filter {
     port: Option<PortId>,
     direction: Option<Direction>,
     reason: Option<u8>,
     snaplen: usize,
+    /// The protocol whose frames are copied; none for all frames.
+    spoken: Option<&'static Spoken>,
+    /// Number of the function's own ports; a worker has others towards other workers.
+    ports: usize,
 }
 
 impl Filter {
@@ -46,7 +52,12 @@ impl Filter {
     ///
     /// # Errors
     /// A port or drop reason that the function does not have.
-    pub fn new(wanted: &Capture, ports: &[PortName], drops: &[&str]) -> Result<Filter, Refused> {
+    pub fn new(
+        wanted: &Capture,
+        ports: &[PortName],
+        drops: &[&str],
+        spoken: Option<&'static Spoken>,
+    ) -> Result<Filter, Refused> {
         let number = |what: &str, name: &Option<String>, known: &[&str]| match name {
             None => Ok(None),
             Some(name) => match known.iter().position(|one| one == name) {
@@ -65,11 +76,18 @@ impl Filter {
             direction: wanted.direction.or(reason.map(|_| Direction::Drop)),
             reason,
             snaplen: wanted.snaplen.unwrap_or(SNAPLEN_MAX).clamp(1, SNAPLEN_MAX),
+            spoken,
+            ports: ports.len(),
         })
     }
 
     fn takes(&self, direction: Direction, port: PortId) -> bool {
-        self.direction.is_none_or(|only| only == direction)
+        // A message that was heard is dropped then, and is not shown twice.
+        let is_any = self.spoken.is_none() || direction != Direction::Drop;
+        // What one worker hands to another is shown where it came in.
+        let is_new = self.spoken.is_none() || usize::from(port.0) < self.ports;
+        is_new
+            && self.direction.map_or(is_any, |only| only == direction)
             && self.port.is_none_or(|only| only == port)
     }
 }
@@ -110,6 +128,10 @@ impl Copies {
         reason: u8,
     ) {
         let frame = batch.frame(slot);
+        let message = self.filter.spoken.map(|spoken| (spoken.message)(frame));
+        if message == Some(None) {
+            return;
+        }
         let len = frame.len().min(self.filter.snaplen);
         let Some(room) = self.ring.reserve(HEAD_BYTES + len) else {
             self.tally.missed.fetch_add(1, Ordering::Relaxed);
@@ -120,6 +142,9 @@ impl Copies {
         head[8..12].copy_from_slice(&(frame.len() as u32).to_le_bytes());
         head[12..].copy_from_slice(&[kind, port.0, reason, 0]);
         bytes.copy_from_slice(&frame[..len]);
+        if let (Some(Some(at)), Some(spoken)) = (message, self.filter.spoken) {
+            spoken.content.hide(&mut bytes[at.start.min(len)..at.end.min(len)]);
+        }
         self.tally.copied.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -174,6 +199,10 @@ pub(crate) struct Stream {
     pub wall: WallClock,
     /// Number of packets after which the capture ends.
     pub count: u64,
+    /// Largest number of bytes of a message of a trace.
+    pub snaplen: usize,
+    /// Who traces a protocol beside the workers, if that is wanted.
+    pub traced: Option<Arc<Observer>>,
 }
 
 impl Stream {
@@ -185,19 +214,14 @@ impl Stream {
     pub fn write_to(mut self, client: &mut UnixStream) -> io::Result<()> {
         let mut writer = PcapNgWriter::new(Vec::new()).map_err(as_io)?;
         for name in &self.ports {
-            let options = vec![
-                InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
-                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-            ];
-            let block =
-                InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
-            writer.write_block(&block.into_block()).map_err(as_io)?;
+            write_interface(&mut writer, name)?;
         }
+        let mut interfaces = BTreeMap::new();
         client.set_read_timeout(Some(PAUSE))?;
         let mut left = self.count;
         loop {
-            let taken = self.drain(&mut writer, left)?;
-            left -= taken;
+            left -= self.drain(&mut writer, left)?;
+            left -= self.drain_trace(&mut writer, &mut interfaces, left)?;
             client.write_all(writer.get_ref())?;
             writer.get_mut().clear();
             if left == 0 || !is_listening(client)? {
@@ -223,9 +247,43 @@ impl Stream {
         Ok(taken)
     }
 
+    /// Writes the messages of a trace, each with its interface, whose number is behind those of the
+    /// ports.
+    fn drain_trace(
+        &self,
+        writer: &mut PcapNgWriter<Vec<u8>>,
+        interfaces: &mut BTreeMap<String, u32>,
+        left: u64,
+    ) -> io::Result<u64> {
+        let Some(traced) = &self.traced else { return Ok(0) };
+        let records = traced.trace().take(left.min(RECORDS_MAX) as usize);
+        for record in &records {
+            let new = (self.ports.len() + interfaces.len()) as u32;
+            let number = match interfaces.get(&record.interface) {
+                Some(number) => *number,
+                None => {
+                    let name = record.interface.as_str();
+                    write_interface(writer, if name.is_empty() { "sockets" } else { name })?;
+                    interfaces.insert(record.interface.clone(), new);
+                    new
+                }
+            };
+            let block = EnhancedPacketBlock {
+                interface_id: number,
+                timestamp: Duration::from_nanos(record.unix_ns),
+                original_len: record.frame.len() as u32,
+                data: Cow::Borrowed(&record.frame[..record.frame.len().min(self.snaplen)]),
+                options: vec![EnhancedPacketOption::Flags(if record.is_heard { 1 } else { 2 })],
+            };
+            writer.write_block(&block.into_block()).map_err(as_io)?;
+        }
+        Ok(records.len() as u64)
+    }
+
     fn write_end(&self, writer: &mut PcapNgWriter<Vec<u8>>) -> io::Result<()> {
         let now = self.wall.unix_ns(machine::clock::now());
-        let missed = self.tally.missed.load(Ordering::Relaxed);
+        let dropped = self.traced.as_ref().map_or(0, |traced| traced.trace().counts()[1]);
+        let missed = self.tally.missed.load(Ordering::Relaxed) + dropped;
         let block = InterfaceStatisticsBlock {
             interface_id: 0,
             // The format has the upper half first, whatever the order of bytes.
@@ -237,6 +295,15 @@ impl Stream {
         };
         writer.write_block(&block.into_block()).map(drop).map_err(as_io)
     }
+}
+
+fn write_interface(writer: &mut PcapNgWriter<Vec<u8>>, name: &str) -> io::Result<()> {
+    let options = vec![
+        InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+        InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+    ];
+    let block = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
+    writer.write_block(&block.into_block()).map(drop).map_err(as_io)
 }
 
 fn write_packet(
@@ -302,6 +369,9 @@ const RING_BYTES: usize = 8 << 20;
 /// Largest amount that is written to the client at once, in bytes.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
 
+/// Most messages of a trace that are written at once.
+const RECORDS_MAX: u64 = 256;
+
 /// Largest `snaplen` in bytes, longer than any frame.
 const SNAPLEN_MAX: usize = 65_000 - HEAD_BYTES;
 
@@ -331,7 +401,7 @@ mod tests {
     }
 
     fn copied(wanted: &Capture) -> Vec<(u8, u8, usize)> {
-        let filter = Filter::new(wanted, &PORTS, DROPS).expect("names that are there");
+        let filter = Filter::new(wanted, &PORTS, DROPS, None).expect("names that are there");
         let tally = Arc::new(Tally::default());
         let (mut tap, mut ring) = tap(filter, &tally).expect("memory");
         let batch = batch();
@@ -349,6 +419,7 @@ mod tests {
         let all = [(IN, 0, 60), (IN, 0, 80), (OUT, 1, 60), (DROP, 0, 80)];
         assert_eq!(copied(&Capture::default()), all);
         let of = |port: Option<&str>, direction, reason: Option<&str>, snaplen| Capture {
+            protocol: None,
             port: port.map(str::to_owned),
             direction,
             reason: reason.map(str::to_owned),
@@ -362,13 +433,13 @@ mod tests {
         );
         assert_eq!(copied(&of(None, None, Some("no-route"), None)), all[3..]);
         assert_eq!(copied(&of(None, None, Some("unhandled"), None)), []);
-        let refused = Filter::new(&of(Some("cor"), None, None, None), &PORTS, DROPS);
+        let refused = Filter::new(&of(Some("cor"), None, None, None), &PORTS, DROPS, None);
         assert_eq!(refused.expect_err("no such port").remedy, "did you mean `core`?");
     }
 
     #[test]
     fn a_full_ring_is_a_counted_miss() {
-        let filter = Filter::new(&Capture::default(), &PORTS, DROPS).expect("no names");
+        let filter = Filter::new(&Capture::default(), &PORTS, DROPS, None).expect("no names");
         let tally = Arc::new(Tally::default());
         let (mut tap, _ring) = tap(filter, &tally).expect("memory");
         let batch = batch();

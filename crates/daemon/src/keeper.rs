@@ -13,12 +13,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant, SystemTime};
 
 use function_kit::PortName;
+use host::Observer;
 use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
 
 use crate::board::Board;
 use crate::capture::{self, Filter, Stream, Tally};
+use crate::conditions::Watching;
 use crate::config::Reload;
 use crate::control::Server;
 use crate::controller::thread::{Keys, Recipe};
@@ -58,6 +60,9 @@ pub struct Daemon {
     /// The threads of the controllers, in the order of the configuration.
     pub(crate) controllers: Vec<ControllerThread>,
     pub(crate) alarms: Alarms,
+    /// Sees what drives protocols.
+    pub(crate) observer: Arc<Observer>,
+    pub(crate) watching: Watching,
     /// Updates since the state file was written, if there is a controller and a state file.
     pub(crate) journal: Option<Journal>,
     clock: Clock,
@@ -65,9 +70,9 @@ pub struct Daemon {
     pub(crate) started: Instant,
     inbox: Receiver<Job>,
     /// The latest snapshot and an earlier one, about a second apart.
-    samples: [Snapshot; 2],
+    pub(crate) samples: [Snapshot; 2],
     /// Counters of the last capture, and whether it still runs.
-    capture: (Arc<Tally>, bool),
+    pub(crate) capture: (Arc<Tally>, bool),
     metrics: Option<Exposed>,
     /// Server of the control socket; dropping it closes the socket.
     _server: Server,
@@ -95,7 +100,7 @@ impl Daemon {
             Some(path) if source.with_state => Journal::read(path, name, state::read(path, name)?)?,
             _ => None,
         };
-        let count = configuration.cores.len();
+        let (count, observer) = (configuration.cores.len(), Arc::<Observer>::default());
         let prepared = Prepared::build(&configuration.function, count, clock, memory.as_ref())?;
         may_go_on(&jobs)?;
         let workers = &configuration.workers;
@@ -114,6 +119,7 @@ impl Daemon {
             batch: workers.batch,
             room: Room { frame: workers.frame_bytes_max, ..Room::default() },
             joining: opened.as_ref().map(|opened| opened.joining.clone()),
+            observer: Arc::clone(&observer),
         };
         let mut running = prepared.launch(queues, &launch)?;
         let planes = running.take_planes();
@@ -136,8 +142,8 @@ impl Daemon {
         for controller in &configuration.controllers {
             let function = Arc::clone(&configuration.function.configured);
             let keys = Keys { controller: Arc::clone(controller), function };
-            let (board, keeper) = (Arc::clone(&board), remote.clone());
-            let recipe = Recipe { keys, board, keeper, clock, started };
+            let (board, observer) = (Arc::clone(&board), Arc::clone(&observer));
+            let recipe = Recipe { keys, board, observer, keeper: remote.clone(), clock, started };
             controllers.push(ControllerThread::start(recipe, state.clone())?);
         }
         let sample = || sample(clock, &running, &ports, host.as_ref());
@@ -153,6 +159,8 @@ impl Daemon {
             started,
             controllers,
             alarms: Alarms::default(),
+            observer,
+            watching: Watching::default(),
             journal,
             inbox: jobs,
             samples,
@@ -232,6 +240,8 @@ impl Daemon {
         self.samples[1] = now;
         self.follow_file();
         self.watch_controllers();
+        // A worker that does not answer is told of by who waits for it.
+        drop(self.look_around());
         Ok(())
     }
 
@@ -264,6 +274,8 @@ impl Daemon {
             })),
             Ask::Show(View::Config) => Ok(json!({"config": self.configuration.effective()})),
             Ask::Show(View::Tables) => self.tables(),
+            Ask::Show(View::Neighbours) => self.neighbours(),
+            Ask::Show(View::Timers) => Ok(self.timers()),
             Ask::Show(View::Alarms) => Ok(json!({"alarms": self.alarms.view()})),
             Ask::Show(View::Protocols) => self.protocols(),
             Ask::Show(view) => self.show(view),
@@ -291,21 +303,28 @@ impl Daemon {
         }
         let names: Vec<PortName> = self.ports.iter().map(|port| port.name).collect();
         let drops = self.running.words().drops;
-        let filter = Filter::new(wanted, &names, drops)?;
+        let spoken = wanted.protocol.as_deref().and_then(|name| self.running.spoken(name));
+        let filter = Filter::new(wanted, &names, drops, spoken)?;
+        let traced = self.tracer_for(wanted, spoken.is_some())?;
         let tally = Arc::new(Tally::default());
         let mut taps: Vec<Option<Box<dyn engine::Tap>>> = Vec::new();
         let mut rings = Vec::new();
-        for _ in 0..self.needs.queues {
+        let tapped = wanted.protocol.is_none() || spoken.is_some();
+        for _ in 0..if tapped { self.needs.queues } else { 0 } {
             let (tap, ring) = capture::tap(filter, &tally)
                 .map_err(|error| Refused::new(format!("no memory for a capture: {error}"), ""))?;
             taps.push(Some(Box::new(tap)));
             rings.push(ring);
         }
         self.running.tap(taps)?;
+        if let (Some(traced), Some(protocol)) = (&traced, &wanted.protocol) {
+            traced.trace().begin(protocol);
+        }
         self.capture = (Arc::clone(&tally), true);
         tracing::info!(?filter, "capture started");
         let count = wanted.count.unwrap_or(u64::MAX);
-        Ok(Stream { rings, tally, ports: names, drops, wall: self.wall, count })
+        let (wall, snaplen) = (self.wall, wanted.snaplen.unwrap_or(usize::MAX));
+        Ok(Stream { rings, tally, ports: names, drops, wall, count, snaplen, traced })
     }
 
     fn end_capture(&mut self) {
@@ -313,6 +332,7 @@ impl Daemon {
             tracing::error!(why = refused.what, "a capture could not be ended");
         }
         self.capture.1 = false;
+        self.end_trace();
         let (copied, missed) = self.captured();
         tracing::info!(copied, missed, "capture ended");
     }
@@ -331,6 +351,9 @@ impl Daemon {
         shown["time"] = json!(self.wall.text(now.at));
         shown["uptime_s"] = json!(self.started.elapsed().as_secs_f64());
         let (copied, missed) = self.captured();
+        if view == View::All {
+            shown["alarms"] = self.alarms.counts();
+        }
         shown["capture"] = json!({"runs": self.capture.1, "copied": copied, "missed": missed});
         Ok(shown)
     }

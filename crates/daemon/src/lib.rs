@@ -15,6 +15,7 @@
 mod board;
 mod capture;
 pub mod client;
+mod conditions;
 pub mod config;
 mod control;
 mod controlled;
@@ -41,6 +42,7 @@ pub mod state;
 mod team;
 mod times;
 mod unit;
+mod watching;
 
 pub use control::default_socket;
 pub use error::RunError;

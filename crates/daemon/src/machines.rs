@@ -1,17 +1,22 @@
 //! The machines beside functions, on a thread of their own that no worker waits for: they carry
 //! what a function says to others by sockets, which its worker does not touch.
 
+use std::sync::Arc;
+
 use function_kit::Companion;
-use host::Machines;
+use host::{Machines, Observer};
 
 use crate::error::RunError;
 
-/// Drives machines until the result is dropped. What goes wrong with their sockets is logged, once
+/// Drives machines, which an observer sees, until the result is dropped. What goes wrong with their sockets is logged, once
 /// as long as it is the same.
 ///
 /// # Errors
 /// When a thread is not available.
-pub(crate) fn drive(machines: Vec<Companion>) -> Result<Machines, RunError> {
+pub(crate) fn drive(
+    machines: Vec<Companion>,
+    observer: &Arc<Observer>,
+) -> Result<Machines, RunError> {
     let mut last = String::new();
     let tell = move |error: &host::SocketError| {
         let text = error.to_string();
@@ -20,6 +25,6 @@ pub(crate) fn drive(machines: Vec<Companion>) -> Result<Machines, RunError> {
             last = text;
         }
     };
-    Machines::start(machines, tell)
+    Machines::start(machines, (observer, "beside the workers"), tell)
         .map_err(|error| RunError::setup(format!("no thread beside the workers: {error}"), ""))
 }

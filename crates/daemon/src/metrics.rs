@@ -168,6 +168,8 @@ fn render(all: &Value, tables: &Value) -> String {
     text.metric("uptime_seconds", "gauge", "Time since the start of the daemon.");
     text.sample("uptime_seconds", &[], number(&all["uptime_s"]));
     workers(&mut text, &all["workers"]);
+    let head = ("alarms", "gauge", "Alarms that are raised, by severity.");
+    text.by(head, "severity", &all["alarms"], number);
     let function = &all["drops"]["function"];
     let head = ("dropped_packets_total", "counter", "Packets dropped by the function, by reason.");
     text.by(head, "reason", function, number);
@@ -333,6 +335,7 @@ mod tests {
             "uptime_s": 1.5,
             "workers": [{"core": 3, "received": 7, "busy_ns": 2_000_000_000_u64}],
             "drops": {"function": {"no-route": 2}},
+            "alarms": {"major": 2},
             "punts": {"reasons": {"arp": {"over_rate": 4}}, "interfaces": {"up0": {"down": 6}},
                       "late_turns": 2},
             "ports": {"a\"b": {"link_up": true, "drops": {"receive": {"ring-full": 4}}}},
@@ -349,6 +352,7 @@ mod tests {
             "plumbline_punts_total{reason=\"arp\",outcome=\"over_rate\"} 4",
             "plumbline_host_interface_frames_total{interface=\"up0\",outcome=\"down\"} 6",
             "plumbline_host_late_turns_total 2",
+            "plumbline_alarms{severity=\"major\"} 2",
             "plumbline_table_capacity_entries{table=\"users\"} 5",
         ] {
             assert!(text.lines().any(|one| one == line), "{line}: {text}");

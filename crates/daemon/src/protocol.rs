@@ -72,7 +72,7 @@ pub enum Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum View {
-    /// All of the following except tables and configuration.
+    /// Counters, ports, stages, drops, punts and workers.
     All,
     /// Sums over all workers, with rates.
     Counters,
@@ -86,6 +86,10 @@ pub enum View {
     Punts,
     /// The controllers by name, with their protocols and how their threads are.
     Protocols,
+    /// Neighbours of the function and of all protocols.
+    Neighbours,
+    /// Timers of what drives protocols.
+    Timers,
     /// Alarms, those that are raised and those that were.
     Alarms,
     /// Occupancy of the tables.
@@ -100,6 +104,8 @@ pub enum View {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Capture {
+    /// Protocol whose messages are copied; by default packets of all ports are.
+    pub protocol: Option<String>,
     /// Port of the packets; by default all.
     pub port: Option<String>,
     /// Direction of the packets; by default all.

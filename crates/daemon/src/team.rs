@@ -23,6 +23,8 @@ use crate::read;
 use crate::state::Memory;
 use crate::unit::{Launch, Refused, Sizes, Words, Work};
 
+mod shown;
+
 /// State of all workers before they run.
 pub(crate) struct Prepared {
     config: Arc<dyn Configured>,
@@ -129,7 +131,7 @@ impl Prepared {
             };
         mesh.resize_with(functions.len(), Vec::new);
         let machines = functions.iter_mut().flat_map(|function| function.machines()).collect();
-        team.machines = machines::drive(machines)?;
+        team.machines = machines::drive(machines, &launch.observer)?;
         let all = functions.into_iter().zip(queues).zip(mesh).enumerate();
         for (index, ((function, mut queues), towards_workers)) in all {
             queues.extend(towards_workers);

@@ -1,6 +1,9 @@
 //! What the daemon says of a function and of its workers.
 
+use std::sync::Arc;
+
 use functions::{Invalid, Standby, TableSize};
+use host::Observer;
 use packet::Room;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,7 +12,7 @@ use crate::config::Rest;
 use crate::plane::Joining;
 
 /// Settings with which workers are started.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Launch {
     /// Core of each worker.
     pub cores: Vec<usize>,
@@ -21,6 +24,8 @@ pub struct Launch {
     pub room: Room,
     /// With what workers join the host's interfaces; none where there are none.
     pub joining: Option<Joining>,
+    /// Who sees the machines beside the workers.
+    pub observer: Arc<Observer>,
 }
 
 /// Names of a function's counters.

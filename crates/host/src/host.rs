@@ -7,7 +7,6 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::EventFd;
@@ -17,9 +16,13 @@ use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, 
 use crate::counters::Counters;
 use crate::error::SocketError;
 use crate::links::Links;
+use crate::observed::Observed;
+use crate::observer::Observer;
 use crate::socket::{Held, Kind};
-use crate::stream::{Refused, Stream};
+use crate::stream::Refused;
 use crate::told::{self, Sent};
+
+mod accepting;
 
 /// A machine with its sockets, on the thread that turns it.
 pub struct Host<M: Machine> {
@@ -31,6 +34,7 @@ pub struct Host<M: Machine> {
     /// Streams with bytes or an end that departed and were not given to the kernel.
     departing: BTreeSet<Socket>,
     links: Links,
+    observed: Observed,
     epoll: Epoll,
     /// What ends a turn that waits.
     wake: Option<Arc<EventFd>>,
@@ -61,6 +65,7 @@ impl<M: Machine> Host<M> {
             resting: BTreeMap::new(),
             departing: BTreeSet::new(),
             links,
+            observed: Observed::new(&Arc::default(), ""),
             epoll,
             wake: None,
             start: Instant::now(),
@@ -70,6 +75,12 @@ impl<M: Machine> Host<M> {
             failures: Vec::new(),
             is_restless: false,
         })
+    }
+
+    /// Lets an observer see the host, by a name.
+    #[must_use]
+    pub fn seen_by(self, observer: &Arc<Observer>, name: &str) -> Host<M> {
+        Host { observed: Observed::new(observer, name), ..self }
     }
 
     /// Returns the machine.
@@ -120,10 +131,12 @@ impl<M: Machine> Host<M> {
     /// # Errors
     /// When the kernel cannot wait.
     pub fn turn(&mut self, patience: Duration) -> io::Result<Vec<M::Report>> {
+        self.observed.begins(self.now());
         // A command may have left something to do.
         self.drain();
         let now = self.now();
-        let deadline = self.machine.deadline();
+        // One that is past stands for at once.
+        let deadline = self.machine.deadline().map(|deadline| deadline.max(now));
         let waits = deadline.iter().chain(self.resting.values()).map(|time| time.since(now));
         let wait = waits
             .fold(if self.is_restless { Duration::ZERO } else { patience }, Ord::min)
@@ -142,8 +155,8 @@ impl<M: Machine> Host<M> {
             Err(nix::Error::EINTR) => 0,
             Err(error) => return Err(error.into()),
         };
-        let is_late = |deadline: Time| self.now().since(deadline) > LATE;
-        self.counters.late += u64::from(deadline.is_some_and(is_late));
+        let is_late = self.observed.waited(deadline, self.now());
+        self.counters.late += u64::from(is_late);
         for event in &ready[..count] {
             match event.data() {
                 LINKS => self.links_ready(),
@@ -153,6 +166,8 @@ impl<M: Machine> Host<M> {
         }
         self.wake_listeners();
         self.drain();
+        let now = self.now();
+        self.observed.ends((&self.machine, now), self.counters, &self.sockets);
         Ok(std::mem::take(&mut self.reports))
     }
 
@@ -164,8 +179,11 @@ impl<M: Machine> Host<M> {
             Some(Kind::Listener(_)) => self.accept(number),
             Some(Kind::Stream(stream)) => {
                 let (machine, counters) = (&mut self.machine, &mut self.counters);
+                let observed = &mut self.observed;
+                observed.follow(number, stream);
                 let done = stream.ready(events, &mut self.buffer[..], &mut |arrival| {
                     counters.note(&arrival);
+                    observed.hears(&arrival, &*machine, None);
                     machine.input(now, Input::Arrival(arrival));
                 });
                 self.go_on(number, done, now);
@@ -198,74 +216,9 @@ impl<M: Machine> Host<M> {
         let arrival = held.kind.receive(socket, &mut self.buffer[..])?;
         let Some(arrival) = arrival else { return Ok(false) };
         self.counters.note(&arrival);
+        self.observed.hears(&arrival, &self.machine, Some(&held.kind));
         self.machine.input(now, Input::Arrival(arrival));
         Ok(true)
-    }
-
-    /// Accepts streams of a listener.
-    fn accept(&mut self, number: Socket) {
-        for _ in 0..ACCEPTS_MAX {
-            let now = self.now();
-            let free = self.free_number(number);
-            let Some(listener) = self.find(number, Kind::listener) else { return };
-            match free.map(|free| (free, listener.accept())) {
-                None => return self.rest(number, None),
-                Some((_, Ok(None))) => return,
-                Some((socket, Ok(Some(accepted)))) => {
-                    let (local, peer) = (accepted.local, accepted.peer);
-                    let stream = Stream::accepted(socket, accepted);
-                    let kept = Held::new(Kind::Stream(Box::new(stream)));
-                    self.tell(now, Arrival::Connected { socket, local, peer });
-                    self.hold(socket, kept);
-                    self.counters.accepted += 1;
-                }
-                Some((_, Err(error))) => {
-                    self.counters.errors += 1;
-                    if error.raw_os_error().is_some_and(|code| NO_ROOM.contains(&code)) {
-                        return self.rest(number, Some(now.after(REST)));
-                    }
-                }
-            }
-        }
-    }
-
-    /// The lowest free number for a stream of a listener.
-    fn free_number(&mut self, number: Socket) -> Option<Socket> {
-        let listener = self.find(number, Kind::listener)?;
-        let mut numbers = listener.lowest..listener.streams.end;
-        let free = numbers.find(|number| !self.sockets.contains_key(&Socket(*number)));
-        let lowest = free.unwrap_or(numbers.end);
-        self.find(number, Kind::listener)?.lowest = lowest;
-        free.map(Socket)
-    }
-
-    /// Lets a listener accept nothing: until a time, or until one of its numbers is free.
-    fn rest(&mut self, number: Socket, until: Option<Time>) {
-        self.set_rest(number, true);
-        if let Some(until) = until {
-            self.resting.insert(number, until);
-        }
-    }
-
-    fn set_rest(&mut self, number: Socket, rests: bool) {
-        if let Some(held) = self.sockets.get_mut(&number) {
-            if let Kind::Listener(listener) = &mut held.kind {
-                listener.rests = rests;
-            }
-            let done = held.watch(number, &self.epoll);
-            let now = self.now();
-            self.go_on(number, done.map_err(io::Error::from), now);
-        }
-    }
-
-    /// Lets listeners try again whose rest is over.
-    fn wake_listeners(&mut self) {
-        let now = self.now();
-        while let Some((number, _)) = self.resting.iter().find(|(_, until)| **until <= now) {
-            let number = *number;
-            self.resting.remove(&number);
-            self.set_rest(number, false);
-        }
     }
 
     /// Does what the machine wants until it wants nothing more.
@@ -298,6 +251,7 @@ impl<M: Machine> Host<M> {
     }
 
     fn depart(&mut self, departure: Departure, now: Time) {
+        self.observed.sends(&departure, &self.machine, &self.sockets);
         match departure {
             Departure::Open { socket, opening } => self.open(socket, &opening, now),
             Departure::Close { socket } => match self.remove(socket) {
@@ -377,6 +331,7 @@ impl<M: Machine> Host<M> {
         }
         match Held::open(number, opening) {
             Ok(held) => {
+                self.observed.opened(number, &self.machine);
                 self.hold(number, held);
                 if matches!(opening, Opening::Listener { .. }) {
                     self.listeners.insert(number);
@@ -429,6 +384,7 @@ impl<M: Machine> Host<M> {
     fn remove(&mut self, number: Socket) -> Option<Held> {
         let held = self.sockets.remove(&number)?;
         self.departing.remove(&number);
+        self.observed.closed(number);
         self.resting.remove(&number);
         self.listeners.remove(&number);
         // Its number may be one that a listener waits for.
@@ -461,9 +417,6 @@ const READY_MAX: usize = 64;
 /// Messages that are read from a socket in a turn, so that none keeps the others waiting.
 const MESSAGES_MAX: usize = 256;
 
-/// Streams that a listener accepts in a turn.
-const ACCEPTS_MAX: usize = 64;
-
 /// Outputs of a machine in a turn; one that wants more is not at rest, and has to wait for what
 /// arrives meanwhile.
 const OUTPUTS_MAX: usize = 100_000;
@@ -477,12 +430,3 @@ const FAILURES_MAX: usize = 64;
 
 /// The longest turn, as the kernel takes no time of any length.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
-
-/// A turn is late when it begins this much behind the deadline.
-const LATE: Duration = Duration::from_millis(1);
-
-/// How long a listener rests when the kernel has no room for its streams.
-const REST: Duration = Duration::from_millis(100);
-
-/// What the kernel says when it has no room.
-const NO_ROOM: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];

@@ -13,7 +13,9 @@
 //!
 //! The files in reading order: `told` has messages with their addresses, `udp`, `packets` and
 //! `frames` are sockets for messages, `options` are those of sockets, `stream` and `listener` are
-//! sockets for streams, `netlink` one of the kernel's, `socket` is one of any kind, `links` hears of links, [`Host`] is the loop.
+//! sockets for streams, `netlink` one of the kernel's, `socket` is one of any kind, `links`
+//! hears of links, `observer` is what others see of a host, `frame` and `observed` are its traces,
+//! [`Host`] is the loop.
 //!
 //! **Not supported:** datagrams that are handed to a neighbour whatever their destination
 //! (`Departure::Datagram` with `via`), as the kernel keeps what is addressed to itself; they are
@@ -44,6 +46,12 @@ mod netlink;
 
 mod links;
 
+mod observer;
+
+mod frame;
+
+mod observed;
+
 mod host;
 
 mod machines;
@@ -52,3 +60,4 @@ pub use counters::Counters;
 pub use error::SocketError;
 pub use host::Host;
 pub use machines::Machines;
+pub use observer::{Observer, Record, Timers, Trace};

@@ -12,6 +12,7 @@ use protocol_kit::{Companion, Several};
 
 use crate::error::SocketError;
 use crate::host::Host;
+use crate::observer::Observer;
 
 /// Machines that are driven together. Dropping them ends them and closes their sockets.
 #[derive(Default)]
@@ -22,18 +23,21 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// Drives machines, and tells what goes wrong with their sockets.
+    /// Drives machines, which an observer sees by a name, and tells what goes wrong with their
+    /// sockets.
     ///
     /// # Errors
     /// When the kernel has no thread or no room for one more file.
     pub fn start(
         machines: Vec<Companion>,
+        (observer, name): (&Arc<Observer>, &str),
         tell: impl FnMut(&SocketError) + Send + 'static,
     ) -> io::Result<Machines> {
         if machines.is_empty() {
             return Ok(Machines::default());
         }
-        let (host, stops) = (Host::new(Several::new(machines))?, Arc::<AtomicBool>::default());
+        let host = Host::new(Several::new(machines))?.seen_by(observer, name);
+        let stops = Arc::<AtomicBool>::default();
         let asked = Arc::clone(&stops);
         let thread = thread::Builder::new().name("host".to_owned());
         let thread = thread.spawn(move || drive(host, &asked, tell))?;

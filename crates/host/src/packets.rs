@@ -14,6 +14,8 @@ use crate::told::{self, Received};
 pub(crate) struct Packets {
     socket: Socket,
     is_v6: bool,
+    /// The number of their protocol.
+    pub protocol: u8,
 }
 
 impl Packets {
@@ -57,5 +59,5 @@ fn open(protocol: u8, local: IpAddr, interface: Option<Interface>) -> io::Result
         told::bind_to(&socket, interface)?;
     }
     socket.bind(&SocketAddr::new(local, 0).into())?;
-    Ok(Packets { socket, is_v6 })
+    Ok(Packets { socket, is_v6, protocol })
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
-use protocol_kit::{Arrival, Opening, Socket};
+use protocol_kit::{Arrival, Interface, Opening, Socket};
 
 use crate::error::SocketError;
 use crate::frames::Frames;
@@ -131,6 +131,21 @@ impl Kind {
             Kind::Listener(listener) => format!("listener at {}", listener.at),
             Kind::Stream(stream) => format!("stream with {}", stream.peer),
         }
+    }
+
+    /// The local port of a socket for datagrams; 0 of others.
+    pub fn port(&self) -> u16 {
+        if let Kind::Udp(udp) = self { udp.port() } else { 0 }
+    }
+
+    /// The IP protocol of a socket for packets; 0 of others.
+    pub fn protocol(&self) -> u8 {
+        if let Kind::Packets(packets) = self { packets.protocol } else { 0 }
+    }
+
+    /// The interface of a socket for frames; none of others.
+    pub fn interface(&self) -> Option<Interface> {
+        if let Kind::Frames(frames) = self { Some(frames.interface()) } else { None }
     }
 
     pub fn udp(&mut self) -> Option<&mut Udp> {

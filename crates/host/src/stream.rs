@@ -113,6 +113,12 @@ impl Stream {
         }
     }
 
+    /// Its ends, the local one first; `None` of a Unix socket.
+    pub fn ends(&self) -> Option<[SocketAddr; 2]> {
+        let (local, peer) = (self.socket.local_addr().ok()?, self.socket.peer_addr().ok()?);
+        Some([plain(&local)?, plain(&peer)?])
+    }
+
     /// What the kernel is to tell; `None` for not even errors.
     pub fn interest(&self) -> Option<EpollFlags> {
         let mut flags = EpollFlags::empty();

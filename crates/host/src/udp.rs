@@ -22,6 +22,13 @@ impl Udp {
     }
 }
 
+impl Udp {
+    /// Its local port; 0 if the kernel does not tell it.
+    pub fn port(&self) -> u16 {
+        self.0.local_addr().map_or(0, |address| address.port())
+    }
+}
+
 impl AsFd for Udp {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

@@ -93,6 +93,19 @@ enum State {
     Fixed,
 }
 
+impl Entry {
+    /// The name of its state.
+    pub fn state(&self) -> &'static str {
+        match self.state {
+            State::Incomplete { .. } => "incomplete",
+            State::Reachable => "reachable",
+            State::Stale => "stale",
+            State::Probe { .. } => "probe",
+            State::Fixed => "fixed",
+        }
+    }
+}
+
 /// A packet that waits.
 pub struct Waiting {
     entry: u32,

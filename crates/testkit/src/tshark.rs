@@ -48,11 +48,21 @@ pub fn dissect(
     options: &[&str],
     fields: &[&str],
 ) -> Option<Vec<Dissected>> {
+    write(file, link, frames);
+    let dissected = read(file, options, fields)?;
+    assert_eq!(dissected.len(), frames.len(), "tshark says something of every frame");
+    Some(dissected)
+}
+
+/// Has tshark read a file of frames, as [`dissect`] does.
+///
+/// # Panics
+/// When tshark is not there, or does not know a field.
+pub fn read(file: &Path, options: &[&str], fields: &[&str]) -> Option<Vec<Dissected>> {
     if env::var_os("PLUMBLINE_SKIP_PEERS").is_some_and(|value| value == "1") {
         println!("skipped: PLUMBLINE_SKIP_PEERS=1");
         return None;
     }
-    write(file, link, frames);
     let mut command = Command::new("tshark");
     command.arg("-r").arg(file).args(["-n", "-T", "fields", "-E", "occurrence=a"]);
     command.args(["-E", "separator=|", "-E", "aggregator=;"]);
@@ -79,9 +89,7 @@ pub fn dissect(
             .zip(line.split('|').map(list))
             .collect(),
     };
-    let dissected: Vec<Dissected> = text.lines().map(dissected).collect();
-    assert_eq!(dissected.len(), frames.len(), "tshark says something of every frame");
-    Some(dissected)
+    Some(text.lines().map(dissected).collect())
 }
 
 fn write(file: &Path, datalink: DataLink, frames: &[Vec<u8>]) {

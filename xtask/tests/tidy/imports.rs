@@ -74,7 +74,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("controllers", &["controller-*", "controller-kit"]),
-    ("host", &["protocol-kit"]),
+    ("host", &["protocol-kit", "wire"]),
     // what the bench knows of them
     ("traffic", &["machine", "packet", "units", "wire"]),
     (

@@ -18,12 +18,19 @@ use crate::stop::on_ctrl_c_saying;
 /// Without a filter, each packet is captured as received, and again as sent or dropped. A dropped
 /// packet carries the drop reason as a comment. The daemon keeps forwarding: packets that the
 /// capture cannot keep up with are missed and counted. Ctrl-C ends the capture.
+///
+/// With `--protocol`, the messages of a protocol are captured that the daemon itself sends and
+/// hears: Wireshark reads them as packets. Headers that a socket does not show are made up, streams
+/// are segments of TCP, and passwords, digests and keys are zeroes.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The file to write; `-` for standard output
-    #[arg(short = 'w', long = "write", value_name = "FILE")]
+    #[arg(short = 'w', long = "write", alias = "out", value_name = "FILE")]
     file: PathBuf,
+    /// Capture the messages of this protocol: bfd, bfddp, fpm, replication or vrrp
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["reason", "direction"])]
+    protocol: Option<String>,
     /// Capture at this port only
     #[arg(long, value_name = "PORT")]
     port: Option<String>,
@@ -58,6 +65,7 @@ const EXAMPLES: &str = "\
 Examples:
   plumbline capture -w all.pcapng --count 1000
   plumbline capture -w drops.pcapng --direction drop --reason no-route
+  plumbline capture -w vrrp.pcapng --protocol vrrp
   plumbline capture -w - --port core | tshark -r -";
 
 /// Runs `plumbline capture`.
@@ -66,6 +74,7 @@ Examples:
 /// When no daemon answers, the daemon refuses the capture, or the file cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     let wanted = Capture {
+        protocol: args.protocol.clone(),
         port: args.port.clone(),
         direction: args.direction.map(|filter| match filter {
             Filter::In => Direction::In,

@@ -42,6 +42,9 @@ pub struct Args {
     /// The worker whose table entries are shown
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     worker: usize,
+    /// With `alarms`: show those that are over, too
+    #[arg(long)]
+    all: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -62,7 +65,11 @@ enum What {
     Punts,
     /// The controllers by name, with their protocols and how their threads are
     Protocols,
-    /// What is wrong now, and what was
+    /// Neighbours of the function and of all protocols
+    Neighbours,
+    /// Timers and lags of what drives protocols
+    Timers,
+    /// What is wrong now; with `--all` what was, too
     Alarms,
     /// How full the tables are
     Tables,
@@ -72,7 +79,7 @@ enum What {
     Workers,
     /// The configuration with all defaults
     Config,
-    /// All views
+    /// Counters, ports, stages, drops, punts and workers
     All,
 }
 
@@ -80,6 +87,7 @@ const EXAMPLES: &str = "\
 Examples:
   plumbline show
   plumbline show ports --watch
+  plumbline show neighbours
   plumbline show table users --limit 20 --name gateway";
 
 /// Runs `plumbline show`.
@@ -96,7 +104,7 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
             let shown = client.ask(Ask::Show(args.what.view()))?;
             match args.json {
                 true => print_json(&shown)?,
-                false => print(&text(&shown))?,
+                false => print(&said(args, shown))?,
             }
         }
         if !args.watch {
@@ -109,6 +117,52 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     }
 }
 
+/// The answer as text: lists of records as tables.
+fn said(args: &Args, shown: Value) -> String {
+    let list = |rows: &Value, none: &str| match rows.as_array() {
+        Some(rows) if !rows.is_empty() => list_of(rows),
+        _ => format!("{none}\n"),
+    };
+    match args.what {
+        What::Neighbours if shown["is_whole"] == false => {
+            list(&shown["neighbours"], "") + "… there are more\n"
+        }
+        What::Neighbours => list(&shown["neighbours"], "no neighbours"),
+        What::Timers => list(&shown["timers"], "nothing drives a protocol beside the workers"),
+        What::Alarms => {
+            let (alarms, mut text) = (&shown["alarms"], String::new());
+            text += &list(&alarms["raised"], "no alarms");
+            if args.all {
+                text += &list(&alarms["cleared"], "none that are over");
+            }
+            text
+        }
+        _ => text(&shown),
+    }
+}
+
+/// Records under the same keys as a table, in the order of the first one's keys.
+fn list_of(rows: &[Value]) -> String {
+    let keys = rows.first().and_then(Value::as_object).into_iter().flatten();
+    let keys: Vec<&String> = keys.map(|(key, _)| key).collect();
+    let heads = keys.iter().map(|key| key.replace('_', " ")).collect();
+    let row = |row: &Value| keys.iter().map(|key| plain(&row[key.as_str()])).collect();
+    let cells: Vec<Vec<String>> = [heads].into_iter().chain(rows.iter().map(row)).collect();
+    left_aligned(&cells)
+}
+
+/// Formats rows as columns that are aligned left.
+fn left_aligned(rows: &[Vec<String>]) -> String {
+    let count = rows.first().map_or(0, Vec::len);
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
 impl What {
     fn view(self) -> View {
         match self {
@@ -118,6 +172,8 @@ impl What {
             What::Drops => View::Drops,
             What::Punts => View::Punts,
             What::Protocols => View::Protocols,
+            What::Neighbours => View::Neighbours,
+            What::Timers => View::Timers,
             What::Alarms => View::Alarms,
             What::Tables | What::Table => View::Tables,
             What::Workers => View::Workers,

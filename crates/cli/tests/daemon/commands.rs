@@ -84,6 +84,19 @@ fn a_daemon_is_shown_changed_captured_and_ended() {
         assert_eq!(shown.expect("a file that tshark reads").lines().count(), 3);
     }
 
+    // A link that goes down is told of, for as long as it is so.
+    let alarms = || lab.run(&["show", "alarms", "--all"]).1;
+    lab.namespace.ip("link set b1 down").expect("it is there");
+    until("an alarm", || alarms().contains("port uplink  link-down  major").then_some(()));
+    let shown = lab.run(&["show", "all", "--json"]).1;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["alarms"]["major"], 1, "{shown}");
+    lab.namespace.ip("link set b1 up").expect("it is there");
+    until("its end", || alarms().starts_with("no alarms\n").then_some(()));
+    assert!(alarms().contains("port uplink"), "it is remembered: {}", alarms());
+    let (code, _, told) = lab.run(&["capture", "-w", "x", "--protocol", "vrrp"]);
+    assert!(code == 2 && told.contains("nobody here speaks"), "{code} {told}");
+
     // SIGHUP reads the file again; SIGTERM ends it well, and its state is kept.
     let more = "stations: [{mac: 0a:00:00:00:00:02, port: uplink}, ";
     let longer = fs::read_to_string(&file).expect("ours").replace("stations: [", more);

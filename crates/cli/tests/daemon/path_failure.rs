@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use netns::Namespace;
 use serde_json::Value;
+use testkit::tshark::{self, Dissected};
 
 use crate::frr::{self, Frr};
 use crate::kit::{Lab, until};
@@ -169,6 +170,23 @@ fn while_traffic(hosts: &[Namespace; 3], happens: impl FnOnce()) -> (u32, [u32; 
     (span, served)
 }
 
+/// What an operator sees of the session while it is up.
+fn shows_and_traces_the_session(lab: &Lab) {
+    let row = ["bfd", "near", "10.0.2.2", "up"];
+    until("the session among the neighbours", || {
+        let (_, shown, _) = lab.run(&["show", "neighbours"]);
+        shown.lines().any(|line| line.split_whitespace().take(4).eq(row)).then_some(())
+    });
+    let (code, _, told) =
+        lab.run(&["capture", "-w", "bfd.pcapng", "--protocol", "bfd", "--count", "4"]);
+    assert!(code == 0 && told.contains(" 0 missed"), "{code} {told}");
+    let file = lab.folder.path().join("bfd.pcapng");
+    let Some(read) = tshark::read(&file, &[], &["ip.dst", "bfd.sta"]) else { return };
+    let lines: BTreeSet<String> = read.iter().map(Dissected::line).collect();
+    let up = |line: &String| line.ends_with("|0x03") || line.ends_with("|3");
+    assert!(read.len() == 4 && lines.iter().all(up), "{lines:?}");
+}
+
 #[test]
 fn flows_leave_a_path_that_bfd_finds_down() {
     if !frr::is_there() {
@@ -205,6 +223,7 @@ fn flows_leave_a_path_that_bfd_finds_down() {
     changes("paths-up", 1);
     until("FRR's session", || frr.show("show bfd peers").contains("Status: up").then_some(()));
     flows("flows on both paths", |[near, around]| near > 30 && around > 30);
+    shows_and_traces_the_session(&lab);
     let (lost, served) = while_traffic(&hosts, || wait(500));
     println!("nothing happens: losses for {lost} ms, served {served:?}");
 
@@ -214,6 +233,7 @@ fn flows_leave_a_path_that_bfd_finds_down() {
         frr.kill("bfdd");
         changes("paths-down", downs + 1);
     });
+    until("an alarm", || lab.run(&["show", "alarms"]).1.contains("bfd-down").then_some(()));
     println!("bfdd killed: losses for {lost} ms, served {served:?}");
     flows("all flows to leave", |[near, around]| near == 0 && around > 100);
 

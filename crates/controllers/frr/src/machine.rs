@@ -9,7 +9,7 @@ use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
 use function_l3_router::Update;
 use protocol_fpm::{Fpm, Limited, Report};
-use protocol_kit::{Input, Machine, Output, Time};
+use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
 use protocol_netlink::Key;
 use serde_json::Value;
 
@@ -153,6 +153,14 @@ impl Machine for Frr {
             Sweep::Done => None,
         };
         [self.fpm.deadline(), sweep_at].into_iter().flatten().min()
+    }
+
+    fn neighbours(&self, now: Time) -> Vec<Neighbour> {
+        self.fpm.neighbours(now)
+    }
+
+    fn trace(&self, socket: Socket) -> Option<Trace> {
+        self.fpm.trace(socket)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use function_kit::Severity;
 use function_kit::erased::AnyUpdate;
 
 /// An action.
@@ -28,17 +29,4 @@ pub struct Alarm {
     pub severity: Option<Severity>,
     /// A sentence.
     pub text: Cow<'static, str>,
-}
-
-/// How bad an alarm is (ITU-T X.733 section 8.1.2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Something may go wrong.
-    Warning,
-    /// Something does not work that others make up for.
-    Minor,
-    /// A service is worse than it should be.
-    Major,
-    /// A service is not there.
-    Critical,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use function_kit::Invalid;
 use function_kit::erased::{self as function, AnyUpdate};
 use keys::read;
-use protocol_kit::{Input, Machine, Output, Time};
+use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
 use schemars::Schema;
 use serde_json::{Map, Value};
 
@@ -89,6 +89,14 @@ impl Machine for Box<dyn Running> {
 
     fn deadline(&self) -> Option<Time> {
         (**self).deadline()
+    }
+
+    fn neighbours(&self, now: Time) -> Vec<Neighbour> {
+        (**self).neighbours(now)
+    }
+
+    fn trace(&self, socket: Socket) -> Option<Trace> {
+        (**self).trace(socket)
     }
 }
 

@@ -23,7 +23,8 @@ pub mod unit;
 pub mod erased;
 
 pub use engine::{EventKind, Refusal};
+pub use function_kit::Severity;
 
-pub use action::{Action, Alarm, Severity};
+pub use action::{Action, Alarm};
 pub use event::{Event, Happening, Link};
 pub use unit::{Controller, Setup};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use controller_kit::{Action, Controller, Event, EventKind, Happening, Link, Setup};
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
-use protocol_kit::{Arrival, Input, Interface, Machine, Output, Time};
+use protocol_kit::{Arrival, Input, Interface, Machine, Neighbour, Output, Socket, Time, Trace};
 use protocol_vrrp::{self as vrrp, Command, Reason, Report, State};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::alarms::{Alarms, Cause};
 use crate::config::Config;
 use crate::places::{OBJECTS_MAX, Object, Places};
 use crate::router::Router;
-use crate::show::show;
+use crate::show::{neighbours, show};
 
 /// VRRP for a router or a NAT.
 pub struct Vrrp {
@@ -142,6 +142,14 @@ impl Machine for Vrrp {
         }
         let own = self.routers.iter().flat_map(|router| [router.mended, router.retry]);
         own.chain([self.vrrp.deadline()]).flatten().min()
+    }
+
+    fn neighbours(&self, now: Time) -> Vec<Neighbour> {
+        neighbours(&self.vrrp, &self.places, (&self.routers, now))
+    }
+
+    fn trace(&self, socket: Socket) -> Option<Trace> {
+        self.vrrp.trace(socket)
     }
 }
 

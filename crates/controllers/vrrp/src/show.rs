@@ -1,6 +1,6 @@
 //! What a person sees.
 
-use protocol_kit::Time;
+use protocol_kit::{Neighbour, Time};
 use protocol_vrrp::{State, Vrrp};
 use serde_json::{Value, json};
 
@@ -45,20 +45,46 @@ pub(crate) fn show<'a>(
     })
 }
 
-fn router(vrrp: &Vrrp, number: u32, (place, router): (&Place, &Router), now: Time) -> Value {
-    let view = vrrp.view(number);
-    let state = match router.state {
+/// The routers that were heard, each of the virtual router that it takes part in.
+pub(crate) fn neighbours(
+    vrrp: &Vrrp,
+    places: &Places,
+    (routers, now): (&[Router], Time),
+) -> Vec<Neighbour> {
+    let heard = |(number, (place, router)): (u32, (&Place, &Router))| {
+        let heard = vrrp.view(number)?.heard?;
+        // Who was heard last while this router is the active one has ceased to be.
+        let state = if router.state == State::Backup { "active" } else { "silent" };
+        let vrid = place.key().vrid;
+        Some(Neighbour {
+            protocol: "vrrp",
+            interface: place.name.clone(),
+            address: heard.to_string(),
+            state: state.to_owned(),
+            since: Some(now.since(router.since)),
+            detail: format!("virtual router {vrid}: this router is {}", word(router.state)),
+        })
+    };
+    (0..).zip(places.all.iter().zip(routers)).filter_map(heard).collect()
+}
+
+fn word(state: State) -> &'static str {
+    match state {
         State::Initialize => "initialize",
         State::Backup => "backup",
         State::Active => "active",
-    };
+    }
+}
+
+fn router(vrrp: &Vrrp, number: u32, (place, router): (&Place, &Router), now: Time) -> Value {
+    let view = vrrp.view(number);
     json!({
         "interface": place.name,
         "vrid": place.key().vrid,
         "mac": place.key().mac().to_string(),
         "addresses": place.addresses(),
         "group": place.group(),
-        "state": state,
+        "state": word(router.state),
         "reason": router.reason.map(|reason| format!("{reason:?}")),
         "for-s": now.since(router.since).as_secs(),
         "activations": router.activations,

@@ -63,6 +63,15 @@ impl Alarms {
         self.cleared.push_back(over);
     }
 
+    /// Returns how many are raised, by severity.
+    pub fn counts(&self) -> Value {
+        let count = |severity| self.raised.values().filter(|one| one.severity == severity).count();
+        let all = [Severity::Warning, Severity::Minor, Severity::Major, Severity::Critical];
+        all.map(|severity| (word(severity).to_owned(), json!(count(severity))))
+            .into_iter()
+            .collect()
+    }
+
     /// Returns all alarms, the worst first.
     pub fn view(&self) -> Value {
         let mut raised: Vec<_> = self.raised.iter().collect();

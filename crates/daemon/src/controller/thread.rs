@@ -13,7 +13,7 @@ use controller_kit::erased::{Configured, Running};
 use controller_kit::{Action, Alarm, Event, Happening, Link, Setup, Severity};
 use function_kit::HostInterface;
 use functions::AnyUpdate;
-use host::Host;
+use host::{Host, Observer};
 use machine::clock::{self, Clock, Ticks};
 use nix::net::if_::if_nametoindex;
 use protocol_kit::{Interface, Time};
@@ -71,6 +71,8 @@ pub struct Recipe {
     pub keys: Keys,
     /// What workers tell.
     pub board: Arc<Board>,
+    /// Who sees it.
+    pub observer: Arc<Observer>,
     /// Where updates and alarms go.
     pub keeper: Remote,
     /// The workers' clock.
@@ -199,7 +201,8 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
     if let Some(namespace) = namespace_of(&interfaces) {
         plane::enter(&namespace).map_err(|error| format!("{namespace}: {error}"))?;
     }
-    let mut host = Host::new(controller).map_err(|error| error.to_string())?;
+    let host = Host::new(controller).map_err(|error| error.to_string())?;
+    let mut host = host.seen_by(&recipe.observer, recipe.keys.controller.name());
     host.wake_by(&shared.events.bell).map_err(|error| error.to_string())?;
     recipe.board.begin(&shared.events);
     let (mut number, mut shown_at, mut links) = (0, None::<Instant>, Vec::new());

@@ -52,7 +52,7 @@ pub(super) fn drive<N: NetworkFunction>(
     function: &mut N::Function,
 ) -> Result<Machines, SetupError> {
     // What goes wrong with sockets, the function itself tells by what it counts.
-    let machines = Machines::start(N::machines(function), |_| ());
+    let machines = Machines::start(N::machines(function), (&Arc::default(), ""), |_| ());
     machines.map_err(|source| SetupError::Memory { what: "a thread beside a worker", source })
 }
 

@@ -53,6 +53,7 @@ pub mod standby;
 pub mod interfaces;
 pub mod parse;
 pub mod pipeline;
+mod shown;
 pub mod state;
 
 pub use self::config::Config;
@@ -61,8 +62,8 @@ pub use self::pipeline::Pipeline;
 use std::sync::Arc;
 
 use function_kit::{
-    Companion, FrameSteering, HostInterface, Invalid, NetworkFunction, PortName, SetupError, Shard,
-    Standby, TablePage, TableSize,
+    Companion, Condition, FrameSteering, HostInterface, Invalid, Neighbour, NetworkFunction,
+    PortName, SetupError, Shard, Standby, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 
@@ -81,6 +82,7 @@ impl NetworkFunction for Cgnat {
 
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = true;
+    const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
     const HANDS_OVER: bool = true;
 
     type Config = Config;
@@ -169,6 +171,10 @@ impl NetworkFunction for Cgnat {
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
         tables::sizes(function.state())
+    }
+
+    fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
+        shown::neighbours(function.neighbours.as_deref(), limit)
     }
 
     fn table_page(

@@ -30,7 +30,8 @@ pub use self::part::Members;
 pub use self::pipeline::Pipeline;
 use engine::Names;
 use function_kit::{
-    Companion, Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize,
+    Companion, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard, TablePage,
+    TableSize,
 };
 use machine::clock::{Clock, Ticks};
 
@@ -100,6 +101,10 @@ impl<L: Members> NetworkFunction for Chain<L> {
 
     fn table_sizes(_: &Pipeline) -> Vec<TableSize> {
         Vec::new()
+    }
+
+    fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
+        function.neighbours(limit)
     }
 
     fn table_page(_: &Pipeline, _: usize, _: u64, _: usize, _: Ticks) -> TablePage {

@@ -5,7 +5,7 @@ use engine::{Drops, Event, Function, Names, Refusal, StageClock, StageTotals};
 use std::sync::Arc;
 
 use function_kit::erased::{Configured, Running};
-use function_kit::{Companion, SetupError, Shard};
+use function_kit::{Companion, Neighbour, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{BATCH_MAX, Batch, PortId, Reason, Room, Slot, Slots, Verdict};
 use wire::ethernet;
@@ -176,6 +176,12 @@ impl Pipeline {
         let mut pipeline = Pipeline { hops, names, tallies, made, further, turn, pending };
         pipeline.take_tallies();
         Ok(pipeline)
+    }
+
+    /// The neighbours of all functions.
+    pub(super) fn neighbours(&self, limit: usize) -> Vec<Neighbour> {
+        let all = self.hops.iter().flat_map(|hop| hop.function.neighbours(limit));
+        all.take(limit).collect()
     }
 
     /// The machines beside the functions.

@@ -12,13 +12,14 @@ use engine::{Context, Drops, Event, Function, Names, Refusal, StageClock};
 use keys::{Invalid, parsed, read};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, PortId, Room, Slot};
-use protocol_kit::Companion;
+use protocol_kit::{Companion, Neighbour};
 use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
+use crate::shown::{Condition, Spoken};
 use crate::unit::{
     FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
 };
@@ -54,6 +55,10 @@ pub trait Configured: Any + Send + Sync {
     fn names(&self) -> Names;
     /// See [`NetworkFunction::TABLES`].
     fn tables(&self) -> &'static [&'static str];
+    /// See [`NetworkFunction::CONDITIONS`].
+    fn conditions(&self) -> &'static [Condition];
+    /// See [`NetworkFunction::SPEAKS`].
+    fn speaks(&self) -> &'static [Spoken];
     /// See [`NetworkFunction::ports`].
     fn ports(&self) -> Vec<PortName>;
     /// See [`NetworkFunction::host_interfaces`].
@@ -147,6 +152,8 @@ pub trait Running: Any + Send {
     fn table_sizes(&self) -> Vec<TableSize>;
     /// See [`NetworkFunction::table_page`].
     fn table_page(&self, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage;
+    /// See [`NetworkFunction::neighbours`].
+    fn neighbours(&self, limit: usize) -> Vec<Neighbour>;
     /// See [`NetworkFunction::standby`].
     fn standby(&self) -> Option<Standby>;
     /// See [`NetworkFunction::machines`].
@@ -329,6 +336,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         N::TABLES
     }
 
+    fn conditions(&self) -> &'static [Condition] {
+        N::CONDITIONS
+    }
+
+    fn speaks(&self) -> &'static [Spoken] {
+        N::SPEAKS
+    }
+
     fn ports(&self) -> Vec<PortName> {
         N::ports(&self.0)
     }
@@ -475,6 +490,10 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn table_page(&self, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage {
         N::table_page(&self.0, table, from, limit, now)
+    }
+
+    fn neighbours(&self, limit: usize) -> Vec<Neighbour> {
+        N::neighbours(&self.0, limit)
     }
 
     fn standby(&self) -> Option<Standby> {

@@ -3,8 +3,11 @@
 //! [`mod@unit`] has the trait that a function implements, [`erased`] the same without its types,
 //! [`port_name`] what it calls its ports, [`host_interface`] what it
 //! shows the host, [`sections`] the types of keys that several
-//! configurations have, [`counts`] the declaration of what a function counts. Nothing here knows a
+//! configurations have, [`counts`] the declaration of what a function counts, [`shown`] what
+//! operators are shown beside that. Nothing here knows a
 //! function, a port, or the bench.
+
+pub mod shown;
 
 pub mod unit;
 
@@ -21,5 +24,6 @@ pub mod counts;
 pub use host_interface::{HostInterface, HostPlace};
 pub use keys::Invalid;
 pub use port_name::PortName;
-pub use protocol_kit::Companion;
+pub use protocol_kit::{Companion, Neighbour};
+pub use shown::{Condition, Severity, Spoken, When};
 pub use unit::{FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};

@@ -6,13 +6,14 @@ use engine::{Function, Names};
 use keys::Invalid;
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
-use protocol_kit::Companion;
+use protocol_kit::{Companion, Neighbour};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
+use crate::shown::{Condition, Spoken};
 
 /// A network function as a unit: its names, its configuration, and the state that this describes.
 pub trait NetworkFunction: Sized + Send + Sync + 'static {
@@ -31,6 +32,10 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// one towards every worker in their order; what it sends by one comes in by its own place on
     /// the other side.
     const HANDS_OVER: bool = false;
+    /// What raises an alarm.
+    const CONDITIONS: &'static [Condition] = &[];
+    /// The protocols that its workers speak themselves.
+    const SPEAKS: &'static [Spoken] = &[];
 
     /// The configuration, as an operator writes it.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
@@ -183,6 +188,12 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// has beside it in this process, to go on in its place.
     fn fail_over(_function: &mut Self::Function) -> Option<Self::Function> {
         None
+    }
+
+    /// The neighbours of a worker and of the protocols in it, at most `limit`. It is called between
+    /// batches.
+    fn neighbours(_function: &Self::Function, _limit: usize) -> Vec<Neighbour> {
+        Vec::new()
     }
 
     /// How full each of [`Self::TABLES`] is.

@@ -37,10 +37,14 @@ mod reload;
 
 mod tables;
 
+mod shown;
+
 pub use self::config::Config;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
-use function_kit::{Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize};
+use function_kit::{
+    Condition, Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize,
+};
 use machine::clock::{Clock, Ticks};
 use serde_json::{Value, json};
 
@@ -54,6 +58,7 @@ impl NetworkFunction for L2Switch {
         "switch: stations, bridge domains, VLANs, storm control, mirrors, access lists; or a patch";
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = false;
+    const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
 
     type Config = Config;
     type Update = Update;

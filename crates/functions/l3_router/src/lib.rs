@@ -73,11 +73,14 @@ mod reload;
 
 mod tables;
 
+mod shown;
+
 pub use self::config::Config;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
 use function_kit::{
-    HostInterface, Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize,
+    Condition, HostInterface, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
+    Spoken, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 use serde_json::{Value, json};
@@ -92,6 +95,8 @@ impl NetworkFunction for L3Router {
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = false;
     const HANDS_OVER: bool = true;
+    const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
+    const SPEAKS: &'static [Spoken] = shown::SPEAKS;
 
     type Config = Config;
     type Update = Update;
@@ -182,6 +187,10 @@ impl NetworkFunction for L3Router {
         let (services, tables): (Vec<Update>, Vec<Update>) =
             parts.into_iter().partition(services::reload::is_its);
         reload::remembered(config, &tables).into_iter().chain(services).collect()
+    }
+
+    fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
+        shown::neighbours(function, limit)
     }
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {

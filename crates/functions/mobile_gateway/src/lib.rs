@@ -38,11 +38,14 @@ mod reload;
 
 mod tables;
 
+mod shown;
+
 pub use self::config::Config;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
 use function_kit::{
-    FrameSteering, Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize,
+    Condition, FrameSteering, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
+    TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 
@@ -57,6 +60,7 @@ impl NetworkFunction for MobileGateway {
 
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = true;
+    const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
     const HANDS_OVER: bool = true;
 
     type Config = Config;
@@ -68,7 +72,7 @@ impl NetworkFunction for MobileGateway {
     }
 
     fn ports(_: &Config) -> Vec<PortName> {
-        ["access", "core"].map(PortName::new).to_vec()
+        shown::PORTS.map(PortName::new).to_vec()
     }
 
     fn workers(config: &Config) -> usize {
@@ -106,6 +110,10 @@ impl NetworkFunction for MobileGateway {
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
         tables::sizes(function.state())
+    }
+
+    fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
+        shown::neighbours(function.neighbours(), limit)
     }
 
     fn table_page(

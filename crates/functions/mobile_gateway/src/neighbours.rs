@@ -17,7 +17,7 @@ use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Slot, Verdict};
 use stages::hearsay::{self, Heard, Others};
 use stages::nd::{self, Message};
-use stages::neighbours::{Asking, Limits, Neighbours as Table, Question, Wanted};
+use stages::neighbours::{Asking, Entry, Limits, Neighbours as Table, Question, Wanted};
 use wire::bytes::array_at;
 use wire::{MacAddr, ethernet, ipv6};
 
@@ -52,6 +52,11 @@ impl Neighbours {
             others: Others::new((shard.index, shard.count), towards_worker),
             made: None,
         }
+    }
+
+    /// The neighbours, to look at them.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> + '_ {
+        self.table.entries()
     }
 
     /// Lets a packet wait for its neighbour, by the entry of that, its port and its address.

@@ -126,6 +126,11 @@ impl Function for Pipeline {
 }
 
 impl Pipeline {
+    /// The neighbours that were asked for.
+    pub(super) fn neighbours(&self) -> &Neighbours {
+        &self.neighbours
+    }
+
     /// Which way does each packet go, and is it in order? The plain cases by a few comparisons,
     /// everything else by the full parser.
     fn check(&mut self, batch: &mut Batch, now: Ticks) {

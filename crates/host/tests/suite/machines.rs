@@ -59,7 +59,7 @@ fn all_are_driven_until_they_are_dropped_and_failures_are_told() {
         heard.lock().expect("no panic").push(error.to_string());
     };
     let machines = counts.iter().enumerate().map(machine).collect();
-    let machines = Machines::start(machines, tell).expect("a thread");
+    let machines = Machines::start(machines, (&Arc::default(), "host"), tell).expect("a thread");
     let deadline = Instant::now() + Duration::from_secs(60);
     while counts.iter().any(|[polls, _]| polls.load(Ordering::Relaxed) < 5)
         || told.lock().expect("no panic").is_empty()

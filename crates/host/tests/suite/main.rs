@@ -23,6 +23,8 @@ mod misuse;
 
 mod netlink;
 
+mod observer;
+
 mod probe;
 
 mod raw;

@@ -16,6 +16,8 @@ pub mod authentication;
 
 pub mod config;
 
+pub mod redact;
+
 mod session;
 
 mod echo;

@@ -19,6 +19,8 @@ pub mod message;
 
 mod sessions;
 
+mod shown;
+
 pub mod machine;
 
 pub mod fuzz;

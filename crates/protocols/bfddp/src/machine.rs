@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use protocol_kit::{
-    Arrival, Departure, Endpoint, Input, Machine, Opening, Output, STREAM_ROOM, Socket,
-    StreamOptions, Time,
+    Arrival, Departure, Endpoint, Input, Machine, Neighbour, Opening, Output, STREAM_ROOM, Socket,
+    StreamOptions, Time, Trace,
 };
 
 use crate::message::{Echo, Malformed, Message, message_len};
 use crate::session::{Change, Session, SessionCounters};
 use crate::sessions::{Sessions, Wanted};
+use crate::shown;
 
 /// Where bfdd is, and for how much there is room.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -232,6 +233,14 @@ impl Machine for BfdDataPlane {
         let sweep_at = (self.sessions.stale() > 0).then_some(self.sweep_at);
         [open_at, sweep_at].into_iter().flatten().min()
     }
+
+    fn neighbours(&self, _: Time) -> Vec<Neighbour> {
+        vec![shown::neighbour(&self.config.to, self.is_connected(), self.sessions.len())]
+    }
+
+    fn trace(&self, _: Socket) -> Option<Trace> {
+        Some(shown::TRACE)
+    }
 }
 
 impl BfdDataPlane {
@@ -354,7 +363,7 @@ impl BfdDataPlane {
                 self.answer(&Message::Counters(discriminator, counters), identifier);
             }
             Ok((identifier, Message::EchoRequest(echo))) => {
-                let echo = Echo { data_plane_time_us: now.0 / NS_PER_US, ..echo };
+                let echo = Echo { data_plane_time_us: now.0 / 1_000, ..echo };
                 self.answer(&Message::EchoReply(echo), identifier);
             }
             Ok((_, Message::EchoReply(_) | Message::StateChange(..) | Message::Counters(..)))
@@ -488,5 +497,3 @@ const ANSWERS_MAX: usize = 64;
 
 /// Bytes of the longest message that is sent.
 const SENT_MAX: usize = 80;
-
-const NS_PER_US: u64 = 1_000;

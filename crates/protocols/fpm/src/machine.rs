@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use protocol_kit::{
-    Arrival, Departure, Endpoint, Input, Machine, Opening, Output, Socket, StreamOptions, Time,
+    Arrival, Content, Departure, Endpoint, Input, Machine, Neighbour, Opening, Output, Socket,
+    StreamOptions, Time, Trace,
 };
 
 use crate::framing::{Framing, Malformed};
@@ -39,6 +40,8 @@ pub struct Fpm {
     listener: Listener,
     /// The connection with zebra.
     stream: Option<Socket>,
+    /// When that came, or went; `None` if there was none.
+    since: Option<Time>,
     /// Connections to be closed.
     closing: Vec<Socket>,
     /// Whether the connection is read.
@@ -151,6 +154,23 @@ impl Machine for Fpm {
         let sweep_at = (self.told.stale() > 0).then_some(self.sweep_at);
         [listen_at, sweep_at].into_iter().flatten().min()
     }
+
+    fn neighbours(&self, now: Time) -> Vec<Neighbour> {
+        let [routes, next_hops] = self.held();
+        let state = if self.is_connected() { "connected" } else { "awaited" };
+        vec![Neighbour {
+            protocol: "fpm",
+            interface: String::new(),
+            address: format!("zebra, at {}", self.config.at),
+            state: state.to_owned(),
+            since: self.since.map(|since| now.since(since)),
+            detail: format!("{routes} routes, {next_hops} next hops and groups"),
+        }]
+    }
+
+    fn trace(&self, _: Socket) -> Option<Trace> {
+        Some(Trace { protocol: "fpm", content: Content::Clear })
+    }
 }
 
 impl Fpm {
@@ -165,6 +185,7 @@ impl Fpm {
             framing: Framing::default(),
             listener: Listener::Closed(Time::ZERO),
             stream: None,
+            since: None,
             closing: Vec::new(),
             is_read: true,
             probe: Probe::None,
@@ -202,7 +223,7 @@ impl Fpm {
             }
             return;
         }
-        self.stream = Some(socket);
+        (self.stream, self.since) = (Some(socket), Some(now));
         self.framing = Framing::default();
         (self.is_read, self.probe) = (true, Probe::None);
         self.told.counters.connections += 1;
@@ -230,7 +251,7 @@ impl Fpm {
     }
 
     fn lose(&mut self, why: Lost, now: Time) {
-        self.stream = None;
+        (self.stream, self.since) = (None, Some(now));
         self.told.age();
         self.is_settling = false;
         self.sweep_at = now.after(self.config.keep);

@@ -14,8 +14,8 @@
 //! outputs, on real sockets and in a simulation.
 //!
 //! The files in reading order: [`time`], [`random`], [`endpoint`] for interfaces and streams,
-//! [`network`] with what arrives and departs, [`machine`], [`several`] machines as one,
-//! [`protocol`] for the list. Nothing here knows a protocol.
+//! [`network`] with what arrives and departs, [`shown`] to operators, [`machine`], [`several`]
+//! machines as one, [`protocol`] for the list. Nothing here knows a protocol.
 
 pub mod time;
 
@@ -24,6 +24,8 @@ pub mod random;
 pub mod endpoint;
 
 pub mod network;
+
+pub mod shown;
 
 pub mod machine;
 
@@ -37,4 +39,5 @@ pub use network::{Arrival, Departure, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;
 pub use random::Random;
 pub use several::{Companion, Several};
+pub use shown::{Content, Neighbour, Trace};
 pub use time::Time;

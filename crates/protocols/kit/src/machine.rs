@@ -1,6 +1,7 @@
 //! A machine: a protocol, or the control plane of a function.
 
-use crate::network::{Arrival, Departure};
+use crate::network::{Arrival, Departure, Socket};
+use crate::shown::{Neighbour, Trace};
 use crate::time::Time;
 
 /// State that events change, without I/O.
@@ -22,6 +23,16 @@ pub trait Machine {
     /// Returns the time at which it is to be polled, even if nothing arrives; `None` if it waits
     /// for input alone.
     fn deadline(&self) -> Option<Time>;
+
+    /// Returns those whom it speaks with, at most some thousands of them.
+    fn neighbours(&self, _now: Time) -> Vec<Neighbour> {
+        Vec::new()
+    }
+
+    /// Returns what a trace of an open socket's messages may hold; `None` for nothing.
+    fn trace(&self, _socket: Socket) -> Option<Trace> {
+        None
+    }
 }
 
 /// What goes into a machine.

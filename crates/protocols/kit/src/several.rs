@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::machine::{Input, Machine, Output};
 use crate::network::{Arrival, Departure, Opening, Socket};
+use crate::shown::{Neighbour, Trace};
 use crate::time::Time;
 
 /// A machine of any kind.
@@ -143,6 +144,15 @@ impl<C, R> Machine for Several<C, R> {
 
     fn deadline(&self) -> Option<Time> {
         self.members.iter().filter_map(|member| member.machine.deadline()).min()
+    }
+
+    fn neighbours(&self, now: Time) -> Vec<Neighbour> {
+        self.members.iter().flat_map(|member| member.machine.neighbours(now)).collect()
+    }
+
+    fn trace(&self, socket: Socket) -> Option<Trace> {
+        let (place, own) = self.inside(socket);
+        self.members.get(place)?.machine.trace(own)
     }
 }
 

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol_kit::{
-    Arrival, Departure, Endpoint, Input, Machine, Opening, Output, Socket, StreamOptions, Time,
+    Arrival, Departure, Endpoint, Input, Machine, Neighbour, Opening, Output, Socket,
+    StreamOptions, Time, Trace,
 };
 use rtrb::Consumer;
 
@@ -20,6 +21,7 @@ use crate::change::{Change, Malformed};
 use crate::link::Link;
 use crate::message::{GREETING_LEN_MAX, Hello, Identity, Message, changes_max};
 use crate::pace::{Look, Pace};
+use crate::shown;
 use crate::stream::Stream;
 use crate::trouble::Trouble;
 
@@ -287,6 +289,14 @@ impl<C: Change> Machine for Active<C> {
             Stage::Telling => Some(self.look.at()),
             Stage::Ended => None,
         }
+    }
+
+    fn neighbours(&self, _: Time) -> Vec<Neighbour> {
+        vec![shown::neighbour("standby at", self.standby, &self.link)]
+    }
+
+    fn trace(&self, _: Socket) -> Option<Trace> {
+        Some(shown::TRACE)
     }
 }
 

@@ -30,6 +30,8 @@ pub mod message;
 
 pub mod authentication;
 
+mod shown;
+
 mod stream;
 
 mod pace;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol_kit::{
-    Arrival, Departure, Endpoint, Input, Machine, Opening, Output, STREAM_ROOM, Socket,
-    StreamOptions, Time,
+    Arrival, Departure, Endpoint, Input, Machine, Neighbour, Opening, Output, STREAM_ROOM, Socket,
+    StreamOptions, Time, Trace,
 };
 use rtrb::Producer;
 
@@ -21,6 +21,7 @@ use crate::change::Change;
 use crate::link::Link;
 use crate::message::{Hello, Identity, Message, changes_max, len_max};
 use crate::pace::Look;
+use crate::shown;
 use crate::stream::Stream;
 use crate::trouble::Trouble;
 
@@ -412,6 +413,14 @@ impl<C: Change> Machine for Standby<C> {
             Listener::Waiting(until) => Some(own.map_or(until, |own| own.min(until))),
             Listener::Open | Listener::Ended => own,
         }
+    }
+
+    fn neighbours(&self, _: Time) -> Vec<Neighbour> {
+        vec![shown::neighbour("active, to", self.at, &self.link)]
+    }
+
+    fn trace(&self, _: Socket) -> Option<Trace> {
+        Some(shown::TRACE)
     }
 }
 

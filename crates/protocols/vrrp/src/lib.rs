@@ -27,6 +27,8 @@ mod router;
 
 pub mod control;
 
+pub mod redact;
+
 mod sockets;
 
 pub mod machine;

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Socket, Time};
+use protocol_kit::{
+    Arrival, Content, Departure, Input, Interface, Machine, Output, Socket, Time, Trace,
+};
 use tables::wheel::Wheel;
 
 use crate::config::{Config, Effect, Group, Key, OWNER, RESIGNS, Tracked, Unusable};
@@ -11,6 +13,7 @@ use crate::control::{Command, Report, View};
 use crate::counters::Counters;
 use crate::frames::{self, Payload, TTL};
 use crate::packet::{Ends, Malformed, Packet};
+use crate::redact::redact;
 use crate::router::{Heard, Reason, Router, State};
 use crate::sockets::{Sockets, Use};
 
@@ -115,6 +118,10 @@ impl Machine for Vrrp {
             || !self.farewells.is_empty()
             || self.sockets.is_due();
         if is_waiting { Some(Time::ZERO) } else { self.wheel.deadline().map(Time) }
+    }
+
+    fn trace(&self, _: Socket) -> Option<Trace> {
+        Some(Trace { protocol: "vrrp", content: Content::Redacted(redact) })
     }
 }
 

@@ -8,7 +8,7 @@ use packet::{Batch, Made, PortId, Slot, Verdict};
 use stages::hearsay::{self, Others};
 use stages::nd;
 use stages::neighbours::{
-    Asking, Limits, Neighbours as Table, PENDING_EACH, Question, Said, Wanted,
+    Asking, Entry, Limits, Neighbours as Table, PENDING_EACH, Question, Said, Wanted,
 };
 use stages::vlan;
 use wire::bytes::u16_at;
@@ -55,6 +55,16 @@ impl Link {
         match is_further(self.port) {
             true => FURTHER << VLAN_BITS | u16::from(self.port.0),
             false => u16::from(self.port.0) << VLAN_BITS | self.vlan,
+        }
+    }
+
+    /// What an operator calls it.
+    fn name(self) -> String {
+        match (self.port, self.vlan) {
+            (INSIDE, 0) => "inside".to_owned(),
+            (INSIDE, vlan) => format!("inside vlan {vlan}"),
+            (OUTSIDE, _) => "outside".to_owned(),
+            (port, _) => format!("port {}", port.0),
         }
     }
 
@@ -115,6 +125,11 @@ impl Neighbours {
             others: Others::new((shard.index, shard.count), towards_worker),
             has_asked: false,
         })
+    }
+
+    /// Those that were asked for, each with the name of its interface.
+    pub fn entries(&self) -> impl Iterator<Item = (String, &Entry)> + '_ {
+        self.table.entries().map(|entry| (Link::of(entry.link).name(), entry))
     }
 
     /// The place of the next hop on a link.

@@ -1,0 +1,41 @@
+//! What operators are shown of a running function beside counters and tables.
+
+use std::collections::HashSet;
+
+use function_kit::{Condition, Neighbour, Spoken};
+
+use super::Team;
+use crate::unit::Refused;
+
+impl Team {
+    /// Returns the neighbours of all workers, at most `limit` of each; one that several workers
+    /// have is there once.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn neighbours(&mut self, limit: usize) -> Result<Vec<Neighbour>, Refused> {
+        let mut all: Vec<Neighbour> = Vec::new();
+        for member in &mut self.members {
+            let found = member.look(move |function| function.neighbours(limit))?;
+            let known: HashSet<_> = all.iter().map(key).collect();
+            let new: Vec<_> = found.into_iter().filter(|one| !known.contains(&key(one))).collect();
+            all.extend(new);
+        }
+        Ok(all)
+    }
+
+    /// Returns what raises alarms of the function.
+    pub fn conditions(&self) -> &'static [Condition] {
+        self.config.conditions()
+    }
+
+    /// Returns a protocol that the workers speak.
+    pub fn spoken(&self, protocol: &str) -> Option<&'static Spoken> {
+        self.config.speaks().iter().find(|one| one.protocol == protocol)
+    }
+}
+
+/// What tells one neighbour from the others.
+fn key(one: &Neighbour) -> (&'static str, String, String) {
+    (one.protocol, one.interface.clone(), one.address.clone())
+}

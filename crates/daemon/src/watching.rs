@@ -1,0 +1,259 @@
+//! What the daemon watches beside its requests: neighbours and timers for who asks, and once a
+//! second the conditions of ports, function and host that raise alarms.
+//!
+//! All of it comes from counters that are read anyway. Workers are asked for their neighbours when
+//! a tally says that one has changed, and every ten seconds, if the function has a condition of them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use controller_kit::Severity;
+use function_kit::{Condition, Neighbour, When};
+use host::Observer;
+use machine::clock;
+use serde_json::{Value, json};
+
+use crate::conditions::{Holding, Pace};
+use crate::keeper::Daemon;
+use crate::protocol::Capture;
+use crate::snapshot::Snapshot;
+use crate::unit::Refused;
+
+impl Daemon {
+    /// Returns the neighbours of the function and of all protocols.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub(crate) fn neighbours(&mut self) -> Result<Value, Refused> {
+        let mut all = self.observer.neighbours();
+        all.extend(self.running.neighbours(NEIGHBOURS_MAX)?);
+        let is_whole = all.len() <= NEIGHBOURS_MAX;
+        all.truncate(NEIGHBOURS_MAX);
+        let row = |one: &Neighbour| {
+            json!({
+                "protocol": one.protocol,
+                "interface": one.interface,
+                "address": one.address,
+                "state": one.state,
+                "since_s": one.since.map(|since| since.as_secs()),
+                "detail": one.detail,
+            })
+        };
+        let rows: Vec<Value> = all.iter().map(row).collect();
+        Ok(json!({"neighbours": rows, "is_whole": is_whole}))
+    }
+
+    /// Returns the timers of what drives protocols.
+    pub(crate) fn timers(&self) -> Value {
+        let row = |one: host::Timers| {
+            json!({
+                "host": one.name,
+                "next_ms": one.next.map(|next| next.as_millis() as u64),
+                "turns": one.turns,
+                "late": one.counters.late,
+                "lag_max_us": one.lag_max.as_micros() as u64,
+                "sockets": one.sockets,
+                "streams": one.streams,
+                "received": one.counters.received,
+                "sent": one.counters.sent,
+                "unsent": one.counters.unsent,
+                "errors": one.counters.errors,
+            })
+        };
+        json!({"timers": self.observer.timers().into_iter().map(row).collect::<Vec<_>>()})
+    }
+
+    /// Returns who traces the protocol of a capture, if one is wanted.
+    ///
+    /// # Errors
+    /// When nobody speaks it.
+    pub(crate) fn tracer_for(
+        &self,
+        wanted: &Capture,
+        is_spoken: bool,
+    ) -> Result<Option<Arc<Observer>>, Refused> {
+        let Some(protocol) = &wanted.protocol else { return Ok(None) };
+        let known = self.observer.protocols();
+        if !is_spoken && !known.contains(protocol.as_str()) {
+            let what = format!("nobody here speaks the protocol `{protocol}`");
+            let near = keys::nearest(protocol, known.iter());
+            let list: Vec<&str> = known.iter().copied().collect();
+            let remedy = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if list.is_empty() => "no protocol has a socket".to_owned(),
+                None => format!("protocols with a socket: {}", list.join(", ")),
+            };
+            return Err(Refused::new(what, remedy));
+        }
+        Ok(Some(Arc::clone(&self.observer)))
+    }
+
+    /// Ends the trace, if there is one, and counts its messages with those of the capture.
+    pub(crate) fn end_trace(&self) {
+        let trace = self.observer.trace();
+        if trace.end() {
+            let [kept, dropped] = trace.counts();
+            self.capture.0.copied.fetch_add(kept, Ordering::Relaxed);
+            self.capture.0.missed.fetch_add(dropped, Ordering::Relaxed);
+        }
+    }
+
+    /// Judges the conditions; `earlier` and `now` are the counters of a second ago and of now.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub(crate) fn look_around(&mut self) -> Result<(), Refused> {
+        let mut holding = self.ports_holding();
+        let [earlier, now] = &self.samples;
+        holding.extend(host_holding(earlier, now));
+        let wants_neighbours = |one: &Condition| matches!(one.when, When::Neighbour { .. });
+        let conditions = self.running.conditions();
+        holding.extend(conditions.iter().filter_map(|one| counted(one, earlier, now)));
+        let is_told = conditions.iter().any(|one| is_told(one, earlier, now));
+        let is_time = self.watching.looks.is_multiple_of(ASKED_EVERY);
+        if conditions.iter().any(wants_neighbours) && (is_told || is_time) {
+            let neighbours = self.running.neighbours(NEIGHBOURS_MAX)?;
+            let troubled = |one| neighbours.iter().filter_map(move |other| trouble(one, other));
+            self.watching.troubled = conditions.iter().flat_map(troubled).collect();
+        }
+        holding.extend(self.watching.troubled.iter().cloned());
+        holding.extend(self.observer.take_lags().into_iter().filter_map(lagging));
+        self.watching.looks += 1;
+        for alarm in self.watching.conditions.judge(holding) {
+            self.alarms.take(alarm, self.wall.text(clock::now()));
+        }
+        Ok(())
+    }
+
+    fn ports_holding(&self) -> Vec<Holding> {
+        let [earlier, now] = &self.samples;
+        let mut holding = Vec::new();
+        for (name, port) in now.views["ports"].as_object().into_iter().flatten() {
+            let source = format!("port {name}");
+            if port["link_up"] == false {
+                let why = port["link_down_because"].as_str().unwrap_or_default();
+                holding.push(Holding {
+                    source: source.clone(),
+                    cause: "link-down",
+                    severity: Severity::Major,
+                    text: format!("no frame passes: {why}"),
+                    pace: AT_ONCE,
+                });
+            }
+            let lost = grown(&earlier.views["ports"][name], port, "/drops/receive");
+            if !lost.is_empty() {
+                holding.push(Holding {
+                    source,
+                    cause: "receive-loss",
+                    severity: Severity::Warning,
+                    text: format!(
+                        "frames are lost before they reach a worker: {}",
+                        lost.join(", ")
+                    ),
+                    pace: PERSISTENT,
+                });
+            }
+        }
+        holding
+    }
+}
+
+/// What holds of the way to the host.
+fn host_holding(earlier: &Snapshot, now: &Snapshot) -> Vec<Holding> {
+    let (before, after) = (&earlier.views["punts"], &now.views["punts"]);
+    let mut holding = Vec::new();
+    for (reason, outcomes) in after["reasons"].as_object().into_iter().flatten() {
+        let mut lost = grown(&before["reasons"][reason], outcomes, "");
+        lost.retain(|outcome| outcome != "delivered");
+        if !lost.is_empty() {
+            holding.push(Holding {
+                source: format!("punts {reason}"),
+                cause: "punts-dropped",
+                severity: Severity::Warning,
+                text: format!("packets for the host are dropped: {}", lost.join(", ")),
+                pace: PERSISTENT,
+            });
+        }
+    }
+    if number(&after["late_turns"]) > number(&before["late_turns"]) {
+        holding.push(lags("interfaces of the host", "turns took more than 10 ms".to_owned()));
+    }
+    holding
+}
+
+fn lagging((name, lag): (String, Duration)) -> Option<Holding> {
+    let text = || format!("what was due was done {} ms late", lag.as_millis());
+    (lag > LAG_MAX).then(|| lags(&name, text()))
+}
+
+fn lags(name: &str, text: String) -> Holding {
+    let (source, severity) = (format!("host {name}"), Severity::Minor);
+    Holding { source, cause: "host-lags", severity, text, pace: PERSISTENT }
+}
+
+/// A condition of counters of the function, if it holds.
+fn counted(one: &Condition, earlier: &Snapshot, now: &Snapshot) -> Option<Holding> {
+    let (view, pointer, names) = match one.when {
+        When::Dropping(reasons) => ("drops", "/function", reasons),
+        When::Counting(tallies) => ("counters", "/tallies", tallies),
+        When::Neighbour { .. } => return None,
+    };
+    let grown = grown(&earlier.views[view], &now.views[view], pointer);
+    grown.iter().any(|name| names.contains(&name.as_str())).then(|| Holding {
+        source: "function".to_owned(),
+        cause: one.cause,
+        severity: one.severity,
+        text: one.text.to_owned(),
+        pace: PERSISTENT,
+    })
+}
+
+/// Whether a tally says that neighbours have changed.
+fn is_told(one: &Condition, earlier: &Snapshot, now: &Snapshot) -> bool {
+    let When::Neighbour { told_by, .. } = one.when else { return false };
+    let grown = grown(&earlier.views["counters"], &now.views["counters"], "/tallies");
+    grown.iter().any(|name| told_by.contains(&name.as_str()))
+}
+
+/// A condition of a neighbour, if it holds.
+fn trouble(one: &Condition, neighbour: &Neighbour) -> Option<Holding> {
+    let When::Neighbour { protocol, state, .. } = one.when else { return None };
+    (neighbour.protocol == protocol && neighbour.state == state).then(|| Holding {
+        source: format!("{protocol} {} {}", neighbour.interface, neighbour.address),
+        cause: one.cause,
+        severity: one.severity,
+        text: one.text.to_owned(),
+        pace: AT_ONCE,
+    })
+}
+
+/// The names of the numbers at a place that have grown.
+fn grown(earlier: &Value, now: &Value, pointer: &str) -> Vec<String> {
+    let before = earlier.pointer(pointer);
+    let now = now.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
+    let has_grown = |(name, count): &(&String, &Value)| {
+        number(count) > before.map_or(0, |before| number(&before[name.as_str()]))
+    };
+    now.filter(has_grown).map(|(name, _)| name.clone()).collect()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+/// Most neighbours that are shown.
+const NEIGHBOURS_MAX: usize = 1000;
+
+/// Looks after which workers are asked for their neighbours anyway.
+const ASKED_EVERY: u64 = 10;
+
+/// A host that does things this much too late lags: a session of three packets in 150 ms would
+/// notice.
+const LAG_MAX: Duration = Duration::from_millis(50);
+
+/// That of a state: it is told at once, and is over when it has not come back.
+const AT_ONCE: Pace = Pace { raised_after: 1, cleared_after: 3 };
+
+/// That of counters, which have to grow second after second.
+const PERSISTENT: Pace = Pace { raised_after: 3, cleared_after: 10 };

@@ -1,0 +1,62 @@
+//! What operators are shown of the NAT beside its tables: the next hops that it asks for, and what
+//! raises alarms.
+
+use function_kit::{Condition, Neighbour, Severity, When};
+
+use crate::neighbours::table::Neighbours;
+
+/// Next hops that are asked for their MAC address.
+pub(crate) fn neighbours(all: Option<&Neighbours>, limit: usize) -> Vec<Neighbour> {
+    let station = |(interface, entry): (String, &stages::neighbours::Entry)| Neighbour {
+        protocol: if entry.address.is_ipv4() { "arp" } else { "nd" },
+        interface,
+        address: entry.address.to_string(),
+        state: entry.state().to_owned(),
+        since: None,
+        detail: entry.mac.map_or_else(String::new, |mac| mac.to_string()),
+    };
+    all.into_iter().flat_map(Neighbours::entries).map(station).take(limit).collect()
+}
+
+/// What raises alarms.
+pub(crate) const CONDITIONS: &[Condition] = &[
+    dropping(
+        "sessions-full",
+        Severity::Critical,
+        &["sessions-full", "mappings-full"],
+        "new connections are refused: there is no room for sessions or mappings",
+    ),
+    dropping(
+        "subscribers-full",
+        Severity::Major,
+        &["subscribers-full"],
+        "subscribers are refused: there is no room for more of them",
+    ),
+    dropping(
+        "pool-exhausted",
+        Severity::Major,
+        &["pool-exhausted", "ports-exhausted"],
+        "new connections are refused: outside addresses or ports are used up",
+    ),
+    dropping(
+        "next-hop-silent",
+        Severity::Major,
+        &["unresolved"],
+        "packets are dropped because a next hop does not answer to ARP or Neighbor Discovery",
+    ),
+    Condition {
+        cause: "log-lost",
+        severity: Severity::Minor,
+        when: When::Counting(&["log-lost-sessions", "log-lost-mappings", "log-lost-blocks"]),
+        text: "records for the collector of logs are lost",
+    },
+];
+
+const fn dropping(
+    cause: &'static str,
+    severity: Severity,
+    reasons: &'static [&'static str],
+    text: &'static str,
+) -> Condition {
+    Condition { cause, severity, when: When::Dropping(reasons), text }
+}

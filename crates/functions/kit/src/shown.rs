@@ -1,0 +1,62 @@
+//! What operators are shown of a function: the conditions that they have to know of, and the
+//! protocols that its workers speak.
+
+use std::ops::Range;
+
+use protocol_kit::Content;
+
+/// How bad a condition is (ITU-T X.733 section 8.1.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Something may go wrong.
+    Warning,
+    /// Something does not work that others make up for.
+    Minor,
+    /// A service is worse than it should be.
+    Major,
+    /// A service is not there.
+    Critical,
+}
+
+/// A condition of a function that raises an alarm for as long as it holds. Who runs the function
+/// judges it from time to time by what the function shows anyway; no packet pays for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// The cause of the alarm, in one word of the field: `sessions-full`.
+    pub cause: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// When it holds.
+    pub when: When,
+    /// What that means to users, as a sentence without a full stop.
+    pub text: &'static str,
+}
+
+/// When a condition holds.
+#[derive(Clone, Copy, Debug)]
+pub enum When {
+    /// Packets are dropped for one of these reasons, second after second.
+    Dropping(&'static [&'static str]),
+    /// One of these tallies grows, second after second.
+    Counting(&'static [&'static str]),
+    /// Some neighbour of this protocol is in this state: an alarm for each.
+    Neighbour {
+        /// The protocol, as [`protocol_kit::Neighbour`] has it.
+        protocol: &'static str,
+        /// The state.
+        state: &'static str,
+        /// Tallies of which one changes when a neighbour's state does, so that it is noticed soon.
+        told_by: &'static [&'static str],
+    },
+}
+
+/// A protocol that a function's workers speak, among the frames of their ports.
+#[derive(Clone, Copy, Debug)]
+pub struct Spoken {
+    /// The protocol, by the name of its folder.
+    pub protocol: &'static str,
+    /// Where the message is in a frame; `None` of a frame of something else.
+    pub message: fn(&[u8]) -> Option<Range<usize>>,
+    /// What of the message is shown.
+    pub content: Content,
+}

@@ -1,0 +1,39 @@
+//! What operators are shown of the gateway beside its tables, and what raises alarms.
+
+use function_kit::{Condition, Neighbour, Severity, When};
+use stages::neighbours::Entry;
+
+use super::neighbours::Neighbours;
+
+/// Base stations and next hops that are asked for their MAC address.
+pub(super) fn neighbours(all: &Neighbours, limit: usize) -> Vec<Neighbour> {
+    let station = |entry: &Entry| Neighbour {
+        protocol: if entry.address.is_ipv4() { "arp" } else { "nd" },
+        interface: PORTS.get(usize::from(entry.link)).map_or("", |name| name).to_owned(),
+        address: entry.address.to_string(),
+        state: entry.state().to_owned(),
+        since: None,
+        detail: entry.mac.map_or_else(String::new, |mac| mac.to_string()),
+    };
+    all.entries().map(station).take(limit).collect()
+}
+
+/// What raises alarms.
+pub(super) const CONDITIONS: &[Condition] = &[
+    Condition {
+        cause: "next-hop-silent",
+        severity: Severity::Major,
+        when: When::Dropping(&["unresolved"]),
+        text: "packets are dropped because a base station or next hop does not answer to ARP or \
+               Neighbor Discovery",
+    },
+    Condition {
+        cause: "made-full",
+        severity: Severity::Warning,
+        when: When::Counting(&["made-full"]),
+        text: "answers and errors of the gateway are dropped for want of room",
+    },
+];
+
+/// The names of the ports, in the order of their numbers.
+pub(super) const PORTS: [&str; 2] = ["access", "core"];

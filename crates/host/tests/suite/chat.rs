@@ -291,7 +291,8 @@ impl Machine for Chat {
                 | Arrival::Taken { socket, .. }
                 | Arrival::Finished { socket }
                 | Arrival::Failed { socket } => self.stream(socket, arrival),
-                Arrival::Link { .. } => {}
+                // The simulated network has no kernel.
+                Arrival::Link { .. } | Arrival::Netlink { .. } | Arrival::Overrun { .. } => {}
             },
         }
     }

@@ -291,6 +291,7 @@ impl Machine for Chat {
                 | Arrival::Taken { socket, .. }
                 | Arrival::Finished { socket }
                 | Arrival::Failed { socket } => self.stream(socket, arrival),
+                // The simulated network has no kernel.
                 Arrival::Link { .. } | Arrival::Netlink { .. } | Arrival::Overrun { .. } => {}
             },
         }

@@ -1,60 +1,32 @@
-//! FRR as the routing suite of a router: unmodified daemons over host interfaces, OSPF with a
-//! second FRR, and routes into the function by the Forwarding Plane Manager.
+//! FRR as the routing suite of a router: unmodified daemons over host interfaces speak OSPF,
+//! OSPFv3, IS-IS and BGP with a second FRR and with BIRD through the router's ports, and their
+//! routes come into the function by the Forwarding Plane Manager.
+//!
+//! The second FRR is at the far end of two links, so that its routes are groups, and has the same
+//! link-local address at both.
 
-use netns::Namespace;
+mod configurations;
+
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use daemon::client::Client;
+use daemon::protocol::{Ask, View};
+use netns::{Child as Program, Namespace};
 use serde_json::Value;
 
 use crate::frr::{self, Frr};
 use crate::kit::{Child, Lab, until};
 use crate::neighbours::host;
 
-const ROUTER: &str = "function:
-  name: l3-router
-  resolve: true
-  ecmp-capacity: 16
-  ports:
-    - {name: lan, mac: 02:00:00:00:00:01, ip: 10.0.1.1/24, host-interface: h-lan}
-    - {name: core, mac: 02:00:00:00:00:02, ip: 10.0.2.1/24, host-interface: h-core}
-ports:
-  lan: {type: af-packet, interface: lan}
-  core: {type: af-packet, interface: core}
-controller: {name: frr, settle-s: 5}
-workers: {idle: sleep}
-state: STATE
-";
-
-/// Daemons of the router itself.
-const OSPF: &str = "interface h-lan
- ip ospf passive
-!
-interface h-core
- ip ospf hello-interval 1
- ip ospf dead-interval 4
- ip ospf network point-to-point
-!
-router ospf
- ospf router-id 10.0.2.1
- network 10.0.0.0/16 area 0
-!
-";
-
-/// The far router, which the kernel forwards for.
-const FAR_OSPF: &str = "interface eth
- ip ospf hello-interval 1
- ip ospf dead-interval 4
- ip ospf network point-to-point
-!
-router ospf
- ospf router-id 10.0.2.2
- network 10.0.2.0/24 area 0
- network 203.0.113.0/24 area 0
-!
-";
+use configurations::{BIRD, FAR, NEAR, ROUTER};
 
 struct Site {
     lab: Lab,
     lan: Namespace,
     far: Namespace,
+    bird: Namespace,
 }
 
 impl Site {
@@ -62,17 +34,53 @@ impl Site {
         if !frr::is_there() {
             return None;
         }
+        if !netns::is_installed("bird") {
+            println!("skipped: this needs bird");
+            return None;
+        }
         let lab = Lab::bare()?;
-        let lan = host(&lab, "lan", &["10.0.1.2/24"], &["default via 10.0.1.1"]);
-        let far = host(&lab, "core", &["10.0.2.2/24"], &[]);
-        far.ip("link set lo up").expect("an interface");
-        far.ip("addr add 203.0.113.1/32 dev lo").expect("an address");
-        lab.namespace.ip("link set lo up").expect("an interface");
-        for near in ["lan", "core"] {
+        // Link-local addresses are there at once.
+        lab.namespace.sysctl("net/ipv6/conf/default/accept_dad", "0").expect("a setting");
+        let defaults = ["default via 10.0.1.1", "default via 2001:db8:1::1"];
+        let lan = host(&lab, "lan", &["10.0.1.2/24", "2001:db8:1::2/64"], &defaults);
+        let bird = host(&lab, "peer", &["10.0.4.2/24", "2001:db8:4::2/64"], &[]);
+        let far = Namespace::new().expect("it may be made");
+        for (near, end, address) in [("core1", "e1", "10.0.2.2/24"), ("core2", "e2", "10.0.3.2/24")]
+        {
+            lab.namespace.veth(near, &far, end).expect("a link");
+            for command in [
+                format!("link set {end} addrgenmode none"),
+                format!("-6 addr flush dev {end}"),
+                format!("addr add {address} dev {end}"),
+                format!("addr add fe80::1/64 dev {end} nodad"),
+            ] {
+                far.ip(&command).expect("an interface");
+            }
+            far.wait_until_up(end, PATIENCE).expect("up");
+        }
+        for near in ["lan", "core1", "core2", "peer"] {
             // The kernel has the port's own interface beside the host's, and would answer at it.
             lab.namespace.ip(&format!("link set {near} arp off")).expect("an interface");
         }
-        Some(Site { lab, lan, far })
+        for (namespace, name, addresses) in [
+            (&far, "ospf", ["203.0.113.1/32", "2001:db8:113::1/128"]),
+            (&far, "isis", ["203.0.114.1/32", "2001:db8:114::1/128"]),
+            (&far, "bgp", ["203.0.115.1/32", "2001:db8:115::1/128"]),
+            (&far, "bgp2", ["203.0.118.1/32", "2001:db8:118::1/128"]),
+            (&bird, "ospf", ["203.0.116.1/32", "2001:db8:116::1/128"]),
+            (&bird, "bgp", ["203.0.117.1/32", "2001:db8:117::1/128"]),
+        ] {
+            let pair = format!("link add d-{name} type veth peer name x-{name}");
+            namespace.ip(&pair).expect("an interface");
+            for end in ["d", "x"] {
+                namespace.ip(&format!("link set {end}-{name} up")).expect("an interface");
+            }
+            for address in addresses {
+                let command = format!("addr add {address} dev d-{name}");
+                namespace.ip(&command).expect("an address");
+            }
+        }
+        Some(Site { lab, lan, far, bird })
     }
 
     fn router(&self) -> Child {
@@ -81,27 +89,75 @@ impl Site {
         self.lab.start(&self.lab.write("router.yaml", &text))
     }
 
-    /// FRR of the router, over its host interfaces.
-    fn near_frr(&self, frr: &mut Frr) {
+    /// FRR of the router, over its host interfaces, with zebra and these daemons.
+    fn near_frr(&self, frr: &mut Frr, daemons: &[(&str, &str)]) {
         let fpm = "fpm address 127.0.0.1 port 2620\n";
-        frr.run(&self.lab.namespace, "zebra", &["-M", "dplane_fpm_nl"], fpm);
-        frr.run(&self.lab.namespace, "ospfd", &[], OSPF);
+        frr.run_all(&self.lab.namespace, (&["-M", "dplane_fpm_nl"], fpm), daemons);
     }
 
-    fn show(&self, view: &[&str]) -> Value {
-        let (_, shown, _) = self.lab.run(&[&["show"], view, &["--json"]].concat());
-        serde_json::from_str(&shown).unwrap_or_default()
+    fn bird(&self) -> Program {
+        let file = self.lab.write("bird.conf", BIRD);
+        let mut command = Command::new("bird");
+        command.arg("-f").arg("-c").arg(file).arg("-s").arg(self.lab.folder.path().join("bird"));
+        self.bird.spawn(command).expect("it starts")
     }
 
-    fn has_route(&self, prefix: &str) -> bool {
-        self.show(&["table", "routes"]).to_string().contains(&format!("\"{prefix}\""))
+    /// Whether an address answers to the host of the LAN.
+    fn answers(&self, address: &str) -> bool {
+        self.lan.command("ping", &["-n", "-c", "1", "-W", "1", address], None).is_ok()
     }
+}
 
-    /// Whether the far address answers to the host of the LAN.
-    fn answers(&self) -> bool {
-        let ping = ["-n", "-c", "1", "-W", "1", "203.0.113.1"];
-        self.lan.command("ping", &ping, None).is_ok()
+/// What a daemon answers.
+fn ask(router: &Child, what: Ask) -> Value {
+    let mut client = Client::connect(&router.socket).expect("it is there");
+    client.ask(what).expect("an answer")
+}
+
+/// The entries of a table of the router.
+fn rows(router: &Child, table: &str) -> Vec<Value> {
+    let page = ask(router, Ask::Table { name: table.to_owned(), worker: 0, from: 0, limit: 1000 });
+    page["entries"].as_array().expect("a list").clone()
+}
+
+/// To what a route of the function leads: the port and the address of each next hop; a dash without
+/// a route.
+fn to(router: &Child, prefix: &str) -> String {
+    let routes = rows(router, "routes");
+    let Some(route) = routes.iter().find(|route| route["prefix"] == prefix) else {
+        return "-".to_owned();
+    };
+    let number = route["next-hop"].as_u64().expect("a number");
+    let members = rows(router, "groups");
+    let is_its = |member: &&Value| member["group"].as_u64() == number.checked_sub(GROUPS);
+    let members = members.iter().filter(is_its).map(|member| member["next-hop"].as_u64());
+    let numbers: Vec<_> = members.chain([Some(number)]).collect();
+    let next_hops = rows(router, "next-hops");
+    let is_one = |hop: &&Value| numbers.contains(&hop["number"].as_u64());
+    let text = |hop: &Value| {
+        let address = if hop["ip"].is_null() { &hop["ipv6"] } else { &hop["ip"] };
+        let [port, address] = [&hop["port"], address].map(|one| one.as_str().expect("text"));
+        format!("{port} {address}")
+    };
+    let mut all: Vec<_> = next_hops.iter().filter(is_one).map(text).collect();
+    all.sort();
+    all.join(", ")
+}
+
+/// Waits until a route leads there.
+fn leads_to(router: &Child, prefix: &str, expected: &str) {
+    let begun = Instant::now();
+    let mut last = String::new();
+    while last != expected {
+        assert!(begun.elapsed() < PATIENCE, "{prefix} leads to {last} and not to {expected}");
+        thread::park_timeout(Duration::from_millis(50));
+        last = to(router, prefix);
     }
+}
+
+fn is_down(router: &Child) -> bool {
+    let alarms = ask(router, Ask::Show(View::Alarms));
+    alarms["alarms"]["raised"].to_string().contains("fpm-down")
 }
 
 #[test]
@@ -109,43 +165,72 @@ fn frr_routes_for_the_router_and_survives_with_it() {
     let Some(site) = Site::new() else { return };
     let router = site.router();
     let (mut near, mut far) = (Frr::without_daemons(), Frr::without_daemons());
-    site.near_frr(&mut near);
-    far.run(&site.far, "zebra", &[], "");
-    far.run(&site.far, "ospfd", &[], FAR_OSPF);
-    until("the adjacency", || near.show("show ip ospf neighbor").contains("Full").then_some(()));
-    until("the route in the function", || site.has_route("203.0.113.1/32").then_some(()));
-    until("an answer", || site.answers().then_some(()));
-    let protocols = site.show(&["protocols"]);
+    let _bird = site.bird();
+    far.run_all(&site.far, (&[], ""), &FAR);
+    site.near_frr(&mut near, &NEAR);
+
+    let [both, both_ipv6] = ["core1 10.0.2.2, core2 10.0.3.2", "core1 fe80::1, core2 fe80::1"];
+    let (bird, bird_ipv6) = ("peer 10.0.4.2", format!("peer {}", link_local(&site.bird)));
+    for (prefix, to) in [
+        ("203.0.113.1/32", both),
+        ("2001:db8:113::1/128", both_ipv6),
+        ("203.0.114.1/32", both),
+        ("2001:db8:114::1/128", both_ipv6),
+        ("203.0.115.1/32", "core1 10.0.2.2"),
+        ("2001:db8:115::1/128", "core2 fe80::1"),
+        ("203.0.118.1/32", "core2 fe80::1"),
+        ("203.0.116.1/32", bird),
+        ("2001:db8:116::1/128", &bird_ipv6),
+        ("203.0.117.1/32", bird),
+        ("2001:db8:117::1/128", &bird_ipv6),
+    ] {
+        leads_to(&router, prefix, to);
+        let address = prefix.split('/').next().expect("an address");
+        until(&format!("an answer of {address}"), || site.answers(address).then_some(()));
+    }
+    let protocols = ask(&router, Ask::Show(View::Protocols));
     assert!(protocols["protocols"]["frr"]["controller"].is_object(), "{protocols}");
 
     // A change of the far router follows.
-    site.far.ip("addr add 203.0.114.1/32 dev lo").expect("an address");
-    far.configure(&["router ospf", "network 203.0.114.0/24 area 0"]);
-    until("the second route", || site.has_route("203.0.114.1/32").then_some(()));
-    site.far.ip("addr del 203.0.114.1/32 dev lo").expect("an address");
-    until("its end", || (!site.has_route("203.0.114.1/32")).then_some(()));
+    site.far.ip("addr add 203.0.119.1/32 dev d-ospf").expect("an address");
+    far.configure(&["router ospf", "network 203.0.119.0/24 area 0"]);
+    leads_to(&router, "203.0.119.1/32", both);
+    site.far.ip("addr del 203.0.119.1/32 dev d-ospf").expect("an address");
+    leads_to(&router, "203.0.119.1/32", "-");
 
-    // zebra is killed and comes back: what it told before stays, and stays when it has told again.
-    near.kill("ospfd");
+    // FRR is killed, and comes back without BGP: what it told before stays, and stays when it has
+    // told it again, and what it does not tell again goes.
     near.kill("zebra");
-    until("the alarm", || {
-        site.show(&["alarms"])["alarms"]["raised"].to_string().contains("fpm-down").then_some(())
-    });
-    assert!(site.has_route("203.0.113.1/32"));
-    site.near_frr(&mut near);
-    until("the end of the alarm", || {
-        (!site.show(&["alarms"])["alarms"]["raised"].to_string().contains("fpm-down")).then_some(())
-    });
-    until("an answer again", || site.answers().then_some(()));
-    assert!(site.has_route("203.0.113.1/32"));
+    NEAR.iter().for_each(|(name, _)| near.kill(name));
+    until("the alarm", || is_down(&router).then_some(()));
+    assert_eq!(to(&router, "203.0.117.1/32"), bird);
+    site.near_frr(&mut near, &NEAR[..1]);
+    until("the end of the alarm", || (!is_down(&router)).then_some(()));
+    assert_eq!(to(&router, "203.0.113.1/32"), both, "what was told before");
+    until("an answer again", || site.answers("203.0.113.1").then_some(()));
+    leads_to(&router, "203.0.117.1/32", "-");
+    assert_eq!(to(&router, "203.0.113.1/32"), both);
 
     // The router is killed while FRR is away: it forwards again from its journal.
-    near.kill("ospfd");
     near.kill("zebra");
+    near.kill("ospfd");
     drop(router);
     let router = site.router();
-    assert!(site.has_route("203.0.113.1/32"), "before FRR has spoken");
-    site.near_frr(&mut near);
-    until("an answer after all", || site.answers().then_some(()));
+    assert_eq!(to(&router, "203.0.113.1/32"), both, "before FRR has spoken");
+    site.near_frr(&mut near, &NEAR[..1]);
+    until("an answer after all", || site.answers("203.0.113.1").then_some(()));
     drop(router);
 }
+
+/// The link-local address of a host.
+fn link_local(host: &Namespace) -> String {
+    let shown = host.ip("-6 -oneline addr show dev eth scope link").expect("it tells");
+    let address = shown.split_whitespace().find(|word| word.starts_with("fe80:")).expect("one");
+    address.split('/').next().expect("an address").to_owned()
+}
+
+/// How long a route is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The number of the first group among the next hops.
+const GROUPS: u64 = 1_000_000;

@@ -17,6 +17,11 @@ use tempfile::TempDir;
 /// The program that is tested.
 pub const PLUMBLINE: &str = env!("CARGO_BIN_EXE_plumbline");
 
+/// The program that runs as a daemon: another build of it where `PLUMBLINE_PROGRAM` names one.
+fn program() -> PathBuf {
+    std::env::var_os("PLUMBLINE_PROGRAM").map_or(PLUMBLINE.into(), PathBuf::from)
+}
+
 /// Two links: the daemon has `a0` and `b0`, the tester `a1` and `b1`.
 pub struct Lab {
     pub namespace: Namespace,
@@ -78,7 +83,7 @@ impl Lab {
 
     /// The same in another namespace.
     pub fn start_in(&self, namespace: &Namespace, file: &Path) -> Child {
-        let mut command = Command::new(PLUMBLINE);
+        let mut command = Command::new(program());
         command.arg("run").arg(file).env("XDG_RUNTIME_DIR", self.folder.path());
         let mut child = namespace.spawn(command).expect("the program starts");
         let (out, errors) = child.output();

@@ -6,6 +6,7 @@ mod first_router;
 #[path = "../../../host/tests/suite/frr.rs"]
 mod frr;
 mod frr_routing;
+mod full_table;
 mod host_interfaces;
 mod host_kernel;
 #[path = "../../../host/tests/suite/keepalived.rs"]

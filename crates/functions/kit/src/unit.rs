@@ -152,9 +152,9 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         now: Ticks,
     ) -> Vec<Self::Update>;
 
-    /// A part of what [`NetworkFunction::memory`] says, as it is asked of a worker that forwards: as
-    /// much as a moment is enough for, behind the last change of the part before; nothing at the
-    /// end. Nobody changes the function by control between the parts.
+    /// A part of what [`NetworkFunction::memory`] says, as it is asked of a worker that forwards:
+    /// as much as a moment is enough for, behind the last change of the part before; nothing at
+    /// the end. Nobody changes the function by control between the parts.
     fn memory_part(
         config: &Self::Config,
         shard: Shard,

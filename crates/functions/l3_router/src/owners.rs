@@ -1,6 +1,6 @@
-//! Whose an address on a link is: next hops of several interfaces of a VRF may have the same one, as
-//! link-local ones and those of unnumbered links often are. The route to it leads to the next hop
-//! with the lowest number, whichever came first.
+//! Whose an address on a link is: next hops of several interfaces of a VRF may have the same one,
+//! as link-local ones and those of unnumbered links often are. The route to it leads to the next
+//! hop with the lowest number, whichever came first.
 use std::collections::BTreeMap;
 
 use super::config::Network;

@@ -18,8 +18,8 @@ impl Frr {
     /// Starts zebra and these daemons with a configuration, which all but zebra read.
     pub fn start(namespace: &Namespace, daemons: &[&str], configuration: &str) -> Frr {
         let mut frr = Frr::without_daemons();
-        frr.run(namespace, "zebra", &[], "");
-        daemons.iter().for_each(|name| frr.run(namespace, name, &[], configuration));
+        let daemons: Vec<_> = daemons.iter().map(|name| (*name, configuration)).collect();
+        frr.run_all(namespace, (&[], ""), &daemons);
         frr
     }
 
@@ -41,6 +41,32 @@ impl Frr {
         arguments: &[&str],
         configuration: &str,
     ) {
+        self.launch(namespace, name, arguments, configuration);
+        self.wait(name);
+    }
+
+    /// Starts zebra with further arguments and a configuration, and all of these daemons with
+    /// theirs at once.
+    pub fn run_all(
+        &mut self,
+        namespace: &Namespace,
+        (arguments, configuration): (&[&str], &str),
+        daemons: &[(&str, &str)],
+    ) {
+        self.run(namespace, "zebra", arguments, configuration);
+        for (name, configuration) in daemons {
+            self.launch(namespace, name, &[], configuration);
+        }
+        daemons.iter().for_each(|(name, _)| self.wait(name));
+    }
+
+    fn launch(
+        &mut self,
+        namespace: &Namespace,
+        name: &str,
+        arguments: &[&str],
+        configuration: &str,
+    ) {
         let [file, socket, vty, pid] =
             ["conf", "api", "vty", "pid"].map(|kind| self.path(&format!("{name}.{kind}")));
         fs::write(&file, configuration).expect("writable");
@@ -48,12 +74,18 @@ impl Frr {
         drop(fs::remove_file(&vty));
         let socket = socket.replace(name, "zserv");
         let mut command = Command::new(program(name));
-        command.args(["-u", "root", "-g", "frrvty", "--log", "stdout", "-f", &file]);
+        // A pipe that nobody reads would hold it up once it is full.
+        let log = format!("file:{}", self.path(&format!("{name}.log")));
+        command.args(["-u", "root", "-g", "frrvty", "--log", &log, "-f", &file]);
         command.arg("--vty_socket").arg(self.folder.path()).args(["-z", &socket, "-i", &pid]);
         command.args(arguments);
         let child = namespace.spawn(command).expect("it starts");
-        until("FRR", || Path::new(&vty).exists().then_some(()));
         self.daemons.push((name.to_owned(), child));
+    }
+
+    fn wait(&self, name: &str) {
+        let vty = self.path(&format!("{name}.vty"));
+        until("FRR", || Path::new(&vty).exists().then_some(()));
     }
 
     /// Kills a daemon, which can say nothing more.

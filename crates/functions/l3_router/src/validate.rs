@@ -48,7 +48,7 @@ fn next_hops(config: &Config) -> Result<(), Invalid> {
     let links: Vec<Link> = config.links().collect();
     let (all, names) = (config.all_interfaces(), config.port_names());
     let behind = |hop: &NextHop| interface_of(&all, &names, hop);
-    let mut taken: HashSet<(u16, Option<(PortName, Option<u16>)>, IpAddr)> = HashSet::new();
+    let mut taken: HashSet<(u16, IpAddr)> = HashSet::new();
     for (at, hop) in config.next_hops.iter().enumerate() {
         if hop.mac.0.is_multicast() {
             return refuse(at, "has a group address", "Give the address of one station");
@@ -74,10 +74,7 @@ fn next_hops(config: &Config) -> Result<(), Invalid> {
             if !config.ipv6 && address.is_ipv6() {
                 return refuse(at, "has an IPv6 address", "Set 'ipv6: true', or remove it");
             }
-            // Each link has link-local addresses of its own.
-            let is_of_link = matches!(address, IpAddr::V6(one) if one.is_unicast_link_local());
-            let link = is_of_link.then_some((hop.port, hop.vlan));
-            if is_own(address) || !taken.insert((vrf, link, address)) {
+            if is_own(address) || !taken.insert((vrf, address)) {
                 return refuse(at, "has the address of another", "Give each an address of its own");
             }
         }

@@ -1,12 +1,13 @@
-//! A router whose next hops are watched by BFD, with FRR as a far end: what is lost when a path
-//! fails.
+//! A router whose next hops are watched by BFD, with FRR or BIRD as a far end: what is lost when a
+//! path fails.
 //!
 //! The time of losses is printed and not judged, and sessions are slow enough for a busy machine.
-//! On a quiet one, `PLUMBLINE_BFD_MS=10 cargo test -p plumbline --test daemon path_failure --
-//! --nocapture` tells what 10 ms cost.
+//! On a quiet one, `PLUMBLINE_BFD_MS=10 PLUMBLINE_BFD_ROUNDS=20 cargo test -p plumbline --test
+//! daemon path_failure -- --nocapture --test-threads 1` tells what 10 ms cost.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, UdpSocket};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,18 +36,25 @@ fn interval_ms() -> u32 {
     std::env::var("PLUMBLINE_BFD_MS").ok().and_then(|ms| ms.parse().ok()).unwrap_or(100)
 }
 
-fn router() -> String {
+/// How often each failure is repeated.
+fn rounds() -> usize {
+    std::env::var("PLUMBLINE_BFD_ROUNDS").ok().and_then(|count| count.parse().ok()).unwrap_or(1)
+}
+
+/// A router with a LAN and two paths; `near` are the keys of the next hop that is watched, `more`
+/// are further keys of the function.
+fn router(near: &str, more: &str, workers: &str) -> String {
     let interval_ms = interval_ms();
     format!(
         "function:
   name: l3-router
   resolve: true
-  ports:
+{more}  ports:
     - {{name: lan, mac: 02:00:00:00:00:01, ip: 10.0.1.1/24}}
-    - {{name: near, mac: 02:00:00:00:00:02, ip: 10.0.2.1/24}}
+    - {{name: near, mac: 02:00:00:00:00:02, ip: 10.0.2.1/24, ipv6: 2001:db8:2::1/64}}
     - {{name: around, mac: 02:00:00:00:00:03, ip: 10.0.3.1/24}}
   next-hops:
-    - {{port: near, ip: 10.0.2.2, bfd: {{interval-ms: {interval_ms}, multiplier: 3}}}}
+    - {{port: near, {near}, bfd: {{interval-ms: {interval_ms}, multiplier: 3{key}}}}}
     - {{port: around, ip: 10.0.3.2}}
   next-hop-groups: [{{members: [{{next-hop: 0}}, {{next-hop: 1}}]}}]
   routes: [{{prefix: 203.0.113.0/24, group: 0}}]
@@ -54,8 +62,9 @@ ports:
   lan: {{type: af-packet, interface: lan}}
   near: {{type: af-packet, interface: near}}
   around: {{type: af-packet, interface: around}}
-workers: {{idle: sleep}}
-"
+workers: {{idle: sleep{workers}}}
+",
+        key = if more.contains("bfd-keys") { ", authentication: 0" } else { "" },
     )
 }
 
@@ -70,6 +79,27 @@ fn bfdd() -> String {
   no shutdown
  !
 !
+"
+    )
+}
+
+/// The same for BIRD, with a key and between link-local addresses: the router's follows from its
+/// Ethernet address.
+fn bird() -> String {
+    let interval_ms = interval_ms();
+    format!(
+        "router id 10.0.2.2;
+protocol device {{}}
+protocol bfd {{
+  interface \"eth\" {{
+    min rx interval {interval_ms} ms;
+    min tx interval {interval_ms} ms;
+    multiplier 3;
+    authentication meticulous keyed sha1;
+    password \"a secret\" {{ id 7; }};
+  }};
+  neighbor fe80::ff:fe00:2 dev \"eth\" local fe80::2;
+}}
 "
     )
 }
@@ -187,68 +217,158 @@ fn shows_and_traces_the_session(lab: &Lab) {
     assert!(read.len() == 4 && lines.iter().all(up), "{lines:?}");
 }
 
+/// A LAN, and two servers of one address: the one nearby is behind a bridge, so that its path can
+/// fail without a sign at the router but silence.
+fn hosts(lab: &Lab) -> [Namespace; 3] {
+    let far =
+        ["10.0.2", "10.0.3"].map(|net| (format!("{net}.2/24"), format!("default via {net}.1")));
+    let hosts = [
+        host(lab, "lan", &["10.0.1.2/24"], &["default via 10.0.1.1"]),
+        host(lab, "far", &[&far[0].0, "fe80::2/64"], &[&far[0].1]),
+        host(lab, "around", &[&far[1].0], &[&far[1].1]),
+    ];
+    let wires = [
+        "link add wire type bridge",
+        "link set wire up",
+        "link add near type veth peer name near-end",
+        "link set near-end master wire",
+        "link set far master wire",
+        "link set near up",
+        "link set near-end up",
+    ];
+    for command in wires {
+        lab.namespace.ip(command).expect("a wire");
+    }
+    lab.namespace.wait_until_up("near", Duration::from_secs(60)).expect("up");
+    for server in &hosts[1..] {
+        server.ip("link set lo up").expect("an interface");
+        server.ip(&format!("addr add {SERVER}/32 dev lo")).expect("an address");
+    }
+    hosts
+}
+
+/// A path that fails and comes back, again and again.
+struct Paths<'a> {
+    lab: &'a Lab,
+    hosts: &'a [Namespace; 3],
+}
+
+impl Paths<'_> {
+    fn shown(&self) -> Value {
+        serde_json::from_str(&self.lab.run(&["show", "all", "--json"]).1).expect("JSON")
+    }
+
+    /// Waits until the next hop has come up or gone down more often than before.
+    fn changes(&self, name: &str, count: u64) {
+        until(name, || (tally(&self.shown(), name) >= count).then_some(()));
+    }
+
+    /// Waits until flows pass as they are to. Sessions of a machine that stands still for a while
+    /// may go down and come up again.
+    fn flows(&self, what: &str, is_so: fn([u32; 2]) -> bool) {
+        until(what, || is_so(while_traffic(self.hosts, || wait(300)).1).then_some(()));
+    }
+
+    /// Cuts the path nearby by one command of `ip` and mends it by another; prints how long
+    /// datagrams were lost.
+    fn fail(&self, what: &str, cut: &str, mend: &[&str]) {
+        let mut spans = Vec::new();
+        for _ in 0..rounds() {
+            self.flows("flows on both paths", |[near, around]| near > 30 && around > 30);
+            let downs = tally(&self.shown(), "paths-down");
+            let (lost, served) = while_traffic(self.hosts, || {
+                wait(200);
+                self.lab.namespace.ip(cut).expect("an interface");
+                self.changes("paths-down", downs + 1);
+                wait(300);
+            });
+            println!("{what}: losses for {lost} ms, served {served:?}");
+            spans.push(lost);
+            self.flows("all flows to leave", |[near, around]| near == 0 && around > 100);
+            for command in mend {
+                self.lab.namespace.ip(command).expect("an interface");
+            }
+        }
+        spans.sort_unstable();
+        let [least, middle, most] = [0, spans.len() / 2, spans.len() - 1].map(|at| spans[at]);
+        println!("{what}, {} times: median {middle} ms, from {least} to {most} ms", spans.len());
+    }
+
+    /// What the router hears no more, and what it sees itself.
+    fn fail_silently_and_not(&self) {
+        let (lost, served) = while_traffic(self.hosts, || wait(500));
+        println!("nothing happens: losses for {lost} ms, served {served:?}");
+        self.fail("silence", "link set far nomaster", &["link set far master wire"]);
+        let mend = ["link set near-end up"];
+        self.fail("no carrier", "link set near-end down", &mend);
+        self.flows("flows to be back", |[near, around]| near > 30 && around > 30);
+    }
+}
+
+fn wait(ms: u64) {
+    until_past(Instant::now() + Duration::from_millis(ms));
+}
+
 #[test]
 fn flows_leave_a_path_that_bfd_finds_down() {
     if !frr::is_there() {
         return;
     }
     let Some(lab) = Lab::bare() else { return };
-    let far =
-        ["10.0.2", "10.0.3"].map(|net| (format!("{net}.2/24"), format!("default via {net}.1")));
-    let hosts = [
-        host(&lab, "lan", &["10.0.1.2/24"], &["default via 10.0.1.1"]),
-        host(&lab, "near", &[&far[0].0], &[&far[0].1]),
-        host(&lab, "around", &[&far[1].0], &[&far[1].1]),
-    ];
-    for server in &hosts[1..] {
-        server.ip("link set lo up").expect("an interface");
-        server.ip(&format!("addr add {SERVER}/32 dev lo")).expect("an address");
-    }
+    let hosts = hosts(&lab);
     let mut frr = Frr::without_daemons();
     frr.run(&hosts[1], "zebra", &[], "");
     frr.run(&hosts[1], "bfdd", &[], &bfdd());
-    let _router = lab.start(&lab.write("router.yaml", &router()));
-    let shown =
-        || -> Value { serde_json::from_str(&lab.run(&["show", "all", "--json"]).1).expect("JSON") };
-    let changes = |name: &str, count: u64| {
-        until(name, || (tally(&shown(), name) >= count).then_some(()));
-    };
-    let wait = |ms| until_past(Instant::now() + Duration::from_millis(ms));
-
-    // Sessions of a machine that stands still for a while may go down and come up again.
-    let flows = |what: &str, is_so: fn([u32; 2]) -> bool| {
-        until(what, || is_so(while_traffic(&hosts, || wait(300)).1).then_some(()));
-    };
-
-    changes("paths-up", 1);
+    let _router = lab.start(&lab.write("router.yaml", &router("ip: 10.0.2.2", "", "")));
+    let paths = Paths { lab: &lab, hosts: &hosts };
+    paths.changes("paths-up", 1);
     until("FRR's session", || frr.show("show bfd peers").contains("Status: up").then_some(()));
-    flows("flows on both paths", |[near, around]| near > 30 && around > 30);
+    paths.flows("flows on both paths", |[near, around]| near > 30 && around > 30);
     shows_and_traces_the_session(&lab);
-    let (lost, served) = while_traffic(&hosts, || wait(500));
-    println!("nothing happens: losses for {lost} ms, served {served:?}");
+    paths.fail_silently_and_not();
 
     // The protocol's program ends without a word, while its host goes on to forward.
-    let downs = tally(&shown(), "paths-down");
+    let downs = tally(&paths.shown(), "paths-down");
     let (lost, served) = while_traffic(&hosts, || {
         frr.kill("bfdd");
-        changes("paths-down", downs + 1);
+        paths.changes("paths-down", downs + 1);
     });
     until("an alarm", || lab.run(&["show", "alarms"]).1.contains("bfd-down").then_some(()));
     println!("bfdd killed: losses for {lost} ms, served {served:?}");
-    flows("all flows to leave", |[near, around]| near == 0 && around > 100);
-
+    paths.flows("all flows to leave", |[near, around]| near == 0 && around > 100);
     frr.run(&hosts[1], "bfdd", &[], &bfdd());
-    flows("flows to be back", |[near, around]| near > 30 && around > 30);
+    paths.flows("flows to be back", |[near, around]| near > 30 && around > 30);
+    assert_eq!(tally(&paths.shown(), "bfd-ignored"), 0);
+}
 
-    // The path fails without a sign at this end but silence.
-    let downs = tally(&shown(), "paths-down");
-    let (lost, served) = while_traffic(&hosts, || {
-        wait(200);
-        hosts[1].ip("link set eth down").expect("an interface");
-        changes("paths-down", downs + 1);
-        wait(300);
-    });
-    println!("link down: losses for {lost} ms, served {served:?}");
-    flows("all flows to leave again", |[near, around]| near == 0 && around > 100);
-    assert_eq!(tally(&shown(), "bfd-ignored"), 0);
+#[test]
+fn two_workers_leave_a_path_that_bfd_with_a_key_finds_down() {
+    if !netns::is_installed("bird") {
+        println!("skipped: needs BIRD");
+        return;
+    }
+    let Some(lab) = Lab::bare() else { return };
+    let cores = machine::cpu::available_cores();
+    let [first, .., last] = cores.as_slice() else {
+        println!("skipped: two workers need two cores");
+        return;
+    };
+    let hosts = hosts(&lab);
+    let file = lab.write("bird.conf", &bird());
+    let mut command = Command::new("bird");
+    command.args(["-f", "-c"]).arg(&file);
+    for (option, name) in [("-s", "bird.socket"), ("-P", "bird.pid")] {
+        command.arg(option).arg(lab.folder.path().join(name));
+    }
+    let _bird = hosts[1].spawn(command).expect("it starts");
+    let more =
+        "  core: 2\n  ipv6: true\n  bfd-keys: [{type: meticulous-sha1, id: 7, key: a secret}]\n";
+    let workers = format!(", cores: [{first}, {last}]");
+    let text = router("ipv6: fe80::2", more, &workers);
+    let _router = lab.start(&lab.write("router.yaml", &text));
+    let paths = Paths { lab: &lab, hosts: &hosts };
+    paths.changes("paths-up", 1);
+    paths.fail_silently_and_not();
+    let (_, configuration, _) = lab.run(&["show", "config", "--json"]);
+    assert!(configuration.contains("bfd-keys") && !configuration.contains("a secret"));
 }

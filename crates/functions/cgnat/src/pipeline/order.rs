@@ -13,7 +13,7 @@
 
 use std::io;
 
-use engine::{Drops, Function, Refusal, StageClock};
+use engine::{Drops, Event, Function, Refusal, StageClock};
 use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
 
@@ -134,6 +134,10 @@ impl Function for Pipeline {
         if self.neighbours.is_some() {
             self.meet_neighbours(now);
         }
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.replication.as_mut()?.event()
     }
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {

@@ -211,6 +211,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("host", &["protocol-bfd", "protocol-bfddp", "protocol-fpm", "protocol-vrrp", "simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
+    ("model-cgnat", &["simulation"]),
     ("model-chain", &["functions", "models"]),
     ("devices", &["functions", "models"]),
     ("port-fault", &["port-memory"]),

@@ -57,6 +57,10 @@ pub enum EventKind {
     Unresolved,
     /// Its time is over.
     Expired,
+    /// It has all that another instance has told, or is the one that tells: it may take over.
+    Synchronised,
+    /// It has not, or not any more.
+    Unsynchronised,
 }
 
 /// What may come up of one reason.

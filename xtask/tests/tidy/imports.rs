@@ -228,6 +228,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("controller-*", &["function-cgnat"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
+    ("model-cgnat", &["simulation"]),
     ("model-chain", &["functions", "models"]),
     ("devices", &["functions", "models"]),
     ("port-fault", &["port-memory"]),

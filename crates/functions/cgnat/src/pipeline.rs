@@ -95,6 +95,12 @@ impl Pipeline {
                 let machine = self.listen(config, shard, clock)?;
                 self.machines.push(machine);
             }
+            Role::Pair => {
+                let time = (clock, now);
+                let (pair, machine) = Replication::pair((config, shard), &mut self.state, time)?;
+                self.replication = Some(Box::new(pair));
+                self.machines.push(machine);
+            }
             Role::Rehearsal => {
                 let mut standby = Pipeline::alone(config, shard, clock, now)?;
                 let listener = standby.listen(config, shard, clock)?;

@@ -97,6 +97,9 @@ reasons! {
     ICMP_NO_SESSION = "icmp-no-session",
     /// A subscriber sends to another's outside address, and that is switched off.
     HAIRPIN_OFF = "hairpin-off",
+    /// Would open a session, while the other NAT of a pair is the active one or has not handed over
+    /// its sessions yet.
+    NOT_ACTIVE = "not-active",
     /// The subscriber has as many sessions as it may have (RFC 6888 REQ-4).
     SESSION_LIMIT = "session-limit",
     /// The subscriber has used up the blocks that it may have.
@@ -244,4 +247,10 @@ tallies! {
     ReplicationRefused = "replication-refused",
     /// How often a standby had to be told everything.
     ReplicationResynchronisations = "replication-resynchronisations",
+    /// Workers of which the other NAT has acknowledged everything, or that have everything of it.
+    ReplicationSynchronised = "replication-synchronised",
+    /// Workers of one of a pair that tell the other one.
+    ReplicationTells = "replication-tells",
+    /// Sessions of one of a pair that the other one had not, when that had told everything.
+    ReplicationDropped = "replication-dropped",
 }

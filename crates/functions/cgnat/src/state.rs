@@ -54,6 +54,8 @@ pub struct State {
     /// Whether it is the one that packets go through, of two that share their outside addresses,
     /// as far as control has said.
     pub is_active: bool,
+    /// Whether packets open sessions.
+    pub opens: bool,
     /// Algs of applications, and sequence numbers behind them.
     pub algs: Algs,
     /// Mappings that subscribers asked for; none where they cannot.
@@ -100,6 +102,7 @@ impl State {
             tallies: [0; TALLIES.len()],
             session_limit: config.sessions_per_subscriber,
             is_active: true,
+            opens: true,
             algs: Algs::new(config, shard.count).map_err(memory("calls"))?,
             granted: granted.map_err(memory("mappings asked for"))?.map(Box::new),
             log: None,
@@ -137,6 +140,9 @@ impl State {
         now: Moment,
         tally: Tally,
     ) -> Opened {
+        if !self.opens {
+            return Err(reasons::NOT_ACTIVE);
+        }
         let mapping = self.live_mapping(key, now);
         let (outside, subscriber) = match mapping {
             Some(number) => {
@@ -188,6 +194,9 @@ impl State {
                 return Ok(number);
             }
             self.expire(number, now);
+        }
+        if !self.opens {
+            return Err(reasons::NOT_ACTIVE);
         }
         let address = self.allocation.addresses.number(key.address()).ok_or(reasons::NO_ADDRESS)?;
         let class = Class::of(key.far.protocol());

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use function_kit::Invalid;
 use stages::icmpv4::is_host;
 
-use crate::config::{Config, Family, Prefixed};
+use crate::config::{Config, Family, Prefixed, Replication, Role};
 use crate::types::networks::{holds, overlap, refuse, text};
 use crate::types::sides::{INSIDE, OUTSIDE};
 
@@ -32,7 +32,31 @@ pub fn validate(config: &mut Config) -> Result<(), Invalid> {
 }
 
 fn validate_replication(config: &Config) -> Result<(), Invalid> {
-    let port = config.replication.port;
+    let Replication { role, address, peer, port, .. } = config.replication;
+    match (role, peer) {
+        (Role::Pair, None) => {
+            return refuse(
+                "replication.peer",
+                "one of a pair does not know where the other one is".to_owned(),
+                "Give the address at which the other one listens, its `replication.address`",
+            );
+        }
+        (Role::Pair, Some(peer)) if peer == address => {
+            return refuse(
+                "replication.peer",
+                format!("{peer} is the address of this one, too"),
+                "Give the address at which the other one listens, its `replication.address`",
+            );
+        }
+        (_, Some(_)) if role != Role::Pair => {
+            return refuse(
+                "replication.peer",
+                "only one of a pair has a peer".to_owned(),
+                "Set `replication.role` to `pair`, or leave `peer` out",
+            );
+        }
+        _ => {}
+    }
     if u32::from(port) + config.core - 1 > u32::from(u16::MAX) {
         return refuse(
             "replication.port",

@@ -107,6 +107,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     let (places, reach) = (Places::new(config), Reach::new(config));
     let mut reasons = vec![
         ("unhandled", "every packet gets a verdict"),
+        ("not-active", "one NAT alone is the active one"),
         ("mapping-busy", "it takes more sessions of a mapping than a sample opens"),
         // Devices of another making are one, whatever the number of workers here.
         ("other-worker", "the device is no part of several, or one part has every outside port"),

@@ -18,7 +18,7 @@ use rtrb::Consumer;
 
 use crate::authentication::{Credentials, Side};
 use crate::change::{Change, Malformed};
-use crate::link::Link;
+use crate::link::{Link, Phase};
 use crate::message::{GREETING_LEN_MAX, Hello, Identity, Message, changes_max};
 use crate::pace::{Look, Pace};
 use crate::shown;
@@ -29,6 +29,8 @@ use crate::trouble::Trouble;
 pub struct Active<C> {
     standby: SocketAddr,
     identity: Identity,
+    /// How often it has begun to tell after it had rested.
+    beginnings: u64,
     credentials: Credentials,
     ring: Consumer<C>,
     link: Arc<Link>,
@@ -60,6 +62,10 @@ enum Stage {
     Introduced,
     /// Changes pass.
     Telling,
+    /// It has said that this was all, which is on its way until this time.
+    Leaving(Time),
+    /// The worker has nothing to tell.
+    Resting,
     /// The worker is gone.
     Ended,
 }
@@ -76,6 +82,7 @@ impl<C: Change> Active<C> {
         Active {
             standby,
             identity,
+            beginnings: 0,
             credentials,
             ring,
             link,
@@ -149,6 +156,7 @@ impl<C: Change> Active<C> {
             (Stage::Telling, Message::Acknowledged { last, refused }) => {
                 self.acknowledged(last, refused)
             }
+            (Stage::Leaving(_), Message::Acknowledged { .. }) => Ok(()),
             _ => Err(Trouble::Malformed),
         }
     }
@@ -189,6 +197,9 @@ impl<C: Change> Active<C> {
     /// Ends a connection.
     fn fail(&mut self, now: Time, trouble: Trouble) {
         self.stream.close();
+        if matches!(self.stage, Stage::Leaving(_)) {
+            return self.rest(now);
+        }
         self.link.disconnected(trouble);
         if now.since(self.began) > BACK_OFF_MAX {
             self.back_off = BACK_OFF_MIN;
@@ -204,6 +215,17 @@ impl<C: Change> Active<C> {
             self.link.disconnected(Trouble::Ended);
             self.stage = Stage::Ended;
         }
+        match (self.link.phase(), &self.stage) {
+            (_, Stage::Ended) => {}
+            (Phase::Telling, Stage::Resting) => self.begin_anew(now),
+            (Phase::Resting, Stage::Resting) => self.look.looked(now, false),
+            // What was handed over is told as long as there is a connection.
+            (Phase::Telling, _) | (Phase::Leaving, Stage::Telling | Stage::Leaving(_)) => {}
+            (Phase::Leaving | Phase::Resting, _) => {
+                self.stream.close();
+                self.rest(now);
+            }
+        }
         match self.stage {
             Stage::Waiting(until) if now >= until => {
                 (self.stage, self.began) = (Stage::Connecting, now);
@@ -217,9 +239,50 @@ impl<C: Change> Active<C> {
             {
                 self.fail(now, Trouble::Silent);
             }
-            Stage::Telling => self.tell(now),
+            Stage::Telling => {
+                self.tell(now);
+                if self.link.phase() == Phase::Leaving && self.window.is_empty() {
+                    self.leave(now);
+                }
+            }
+            Stage::Leaving(until) if now >= until => self.fail(now, Trouble::HandedOver),
             _ => {}
         }
+    }
+
+    /// Says that this was all, where it was.
+    fn leave(&mut self, now: Time) {
+        // The worker hands over nothing more, so an empty ring stays empty.
+        if self.ring.is_empty() && self.stream.room_for_changes(1).is_some() {
+            self.stream.say::<C>(now, &Message::HandedOver, &[]);
+            self.stream.finish();
+            self.link.disconnected(Trouble::HandedOver);
+            self.stage = Stage::Leaving(now.after(LEAVING_MAX));
+        }
+    }
+
+    /// Forgets what was not told.
+    fn rest(&mut self, now: Time) {
+        if self.link.is_connected() {
+            self.link.disconnected(Trouble::Closed);
+        }
+        self.window.clear();
+        while self.ring.pop().is_ok() {
+            self.last += 1;
+        }
+        self.link.done(self.last);
+        self.sent = 0;
+        (self.stage, self.look) = (Stage::Resting, Look::new(now));
+        self.look.looked(now, false);
+        self.link.rest();
+    }
+
+    /// Tells as one that has told nothing yet: what it knows may have come from others since, under
+    /// other numbers.
+    fn begin_anew(&mut self, now: Time) {
+        self.beginnings += 1;
+        self.identity.instance = self.credentials.instance_after(self.beginnings);
+        (self.stage, self.back_off) = (Stage::Waiting(now), BACK_OFF_MIN);
     }
 
     /// Says a message full of changes, if there are any.
@@ -255,7 +318,7 @@ impl<C: Change> Machine for Active<C> {
 
     fn input(&mut self, now: Time, input: Input<'_, Infallible>) {
         let Input::Arrival(arrival) = input;
-        if matches!(self.stage, Stage::Waiting(_) | Stage::Ended) {
+        if matches!(self.stage, Stage::Waiting(_) | Stage::Resting | Stage::Ended) {
             // Of a connection that is to be closed; it is closed already where it has failed.
             if matches!(arrival, Arrival::Failed { .. }) {
                 self.stream.is_gone();
@@ -271,9 +334,9 @@ impl<C: Change> Machine for Active<C> {
         if let Some(departure) = self.stream.depart() {
             return Some(Output::Departure(departure));
         }
-        let was_waiting = matches!(self.stage, Stage::Waiting(_));
+        let was_alone = matches!(self.stage, Stage::Waiting(_) | Stage::Resting);
         self.work(now);
-        if was_waiting && matches!(self.stage, Stage::Connecting) {
+        if was_alone && matches!(self.stage, Stage::Connecting) {
             let to = Endpoint::Tcp(self.standby);
             let opening = Opening::Stream { from: None, to, options: StreamOptions::default() };
             return Some(Output::Departure(Departure::Open { socket: STREAM, opening }));
@@ -286,7 +349,8 @@ impl<C: Change> Machine for Active<C> {
             Stage::Waiting(until) => Some(until),
             Stage::Connecting => Some(self.began.after(CONNECT_MAX)),
             Stage::Greeting(_) | Stage::Introduced => Some(self.stream.silent_at()),
-            Stage::Telling => Some(self.look.at()),
+            Stage::Telling | Stage::Resting => Some(self.look.at()),
+            Stage::Leaving(until) => Some(until),
             Stage::Ended => None,
         }
     }
@@ -303,8 +367,11 @@ impl<C: Change> Machine for Active<C> {
 /// Changes that are kept until they are acknowledged.
 pub const WINDOW_MAX: usize = 16_384;
 
-/// The number of its stream.
-const STREAM: Socket = Socket(0);
+/// The number of its stream, which no socket of a standby has.
+pub(crate) const STREAM: Socket = Socket(2);
+
+/// For how long its last word may be on its way.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
 
 /// Bytes of messages that are heard at once.
 const HEARD_LEN_MAX: usize = 4096;

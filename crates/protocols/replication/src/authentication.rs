@@ -35,7 +35,12 @@ impl Credentials {
 
     /// Returns which start of a function this is: a number that another one has hardly.
     pub fn instance(&self) -> u64 {
-        let digest: [u8; 32] = self.hash("instance", 0).into();
+        self.instance_after(0)
+    }
+
+    /// Returns the number of another beginning of the same start.
+    pub(crate) fn instance_after(&self, beginnings: u64) -> u64 {
+        let digest: [u8; 32] = self.hash("instance", beginnings).into();
         digest.first_chunk().copied().map_or(0, u64::from_be_bytes)
     }
 

@@ -13,14 +13,21 @@ use serde::{Deserialize, Serialize};
 pub struct Replication {
     /// What this one is.
     pub role: Role,
-    /// Address at which the standby listens. The link is not encrypted, and without `key` it is
-    /// not authenticated either: use a network of these two devices alone.
+    /// Address at which the standby listens; of `pair` that of this one. The link is not encrypted,
+    /// and without `key` it is not authenticated either: use a network of these two devices alone.
     pub address: IpAddr,
+    /// Of `pair`, the address at which the other one listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<IpAddr>,
     /// At which TCP port; the second worker at the next one, and so on.
     #[schemars(range(min = 1))]
     pub port: u16,
     /// Most changes a second that a worker's sessions are told with; 0 for as many as there are.
     pub changes_per_s: u32,
+    /// Of `pair`, how long one that becomes active waits for the other one to hand over, in
+    /// milliseconds: meanwhile packets open no session.
+    #[schemars(range(max = 10_000))]
+    pub hand_over_ms: u32,
     /// A secret of 16 to 128 characters that both sides have: whoever does not know it is not
     /// heard. It is shown nowhere and stands in no record.
     #[serde(skip_serializing)]
@@ -37,6 +44,9 @@ pub enum Role {
     Active,
     /// The one that takes over: it listens.
     Standby,
+    /// One of two that are configured alike: the one that packets go through tells, the other one
+    /// listens, and the update `set-active` says which is which. It listens at first.
+    Pair,
     /// Active, with a standby beside it to see what it costs: on another thread of the same
     /// process, or in another process where a scenario has the device `process`.
     Rehearsal,
@@ -47,8 +57,10 @@ impl Default for Replication {
         Replication {
             role: Role::None,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            peer: None,
             port: 7400,
             changes_per_s: 0,
+            hand_over_ms: 50,
             key: None,
         }
     }

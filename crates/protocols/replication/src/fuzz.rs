@@ -8,7 +8,7 @@ use std::time::Duration;
 use protocol_kit::{Arrival, Departure, Input, Machine, Output, Secret, Socket, Time};
 use rtrb::RingBuffer;
 
-use crate::active::Active;
+use crate::active::{self, Active};
 use crate::authentication::Credentials;
 use crate::change::{Change, Malformed, take};
 use crate::link::Link;
@@ -79,7 +79,7 @@ fn active(bytes: &[u8], is_keyed: bool) {
     for number in 0..3 {
         assert!(producer.push(Value([number, 1])).is_ok(), "there is room");
     }
-    feed(&mut machine, Socket(0), bytes);
+    feed(&mut machine, active::STREAM, bytes);
     assert!(!is_keyed || producer.slots() + 3 == RING_LEN, "nobody has its key");
     assert!(!is_keyed || link.last_done() == 0);
 }
@@ -123,6 +123,7 @@ pub fn examples() -> Vec<Vec<u8>> {
         Message::Challenge { nonce: [3; 32] },
         Message::Welcome { next: 0 },
         Message::Acknowledged { last: 2, refused: 0 },
+        Message::HandedOver,
     ];
     let mut all = Vec::new();
     for messages in [&greeting(false)[..], &greeting(true), &of_standby] {

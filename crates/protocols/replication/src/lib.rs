@@ -16,7 +16,9 @@
 //! The files in reading order: [`change`] and [`config`] are what a function and an operator say,
 //! [`trouble`] why a connection ends, [`link`] what a worker and its machine tell each other,
 //! [`message`] is the codec, [`authentication`] signs and checks, `stream` is a connection, `pace`
-//! how often and how much, [`active`] and [`standby`] the machines, [`joined`] both in one.
+//! how often and how much, [`active`] and [`standby`] the machines. Where either of two may tell
+//! the other, [`pair`] is the machine of one, [`roles`] what its worker does, and [`hearing`] the
+//! worker's end of what it is told. [`joined`] is an active function and its standby in one.
 
 pub mod change;
 
@@ -40,6 +42,12 @@ pub mod active;
 
 pub mod standby;
 
+pub mod pair;
+
+pub mod roles;
+
+pub mod hearing;
+
 pub mod joined;
 
 pub mod fuzz;
@@ -48,9 +56,12 @@ pub use active::Active;
 pub use authentication::Credentials;
 pub use change::{Change, Malformed, number, take};
 pub use config::{Key, Replication, Role};
+pub use hearing::Hearing;
 pub use joined::Joined;
-pub use link::{Link, Status};
+pub use link::{Link, Phase, Status};
 pub use message::Identity;
+pub use pair::Pair;
+pub use roles::{Part, Roles, Standing};
 pub use standby::{Received, Standby};
 pub use trouble::Trouble;
 

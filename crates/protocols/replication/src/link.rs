@@ -16,6 +16,24 @@ pub struct Link {
     /// The number of a trouble plus one; 0 for none.
     trouble: AtomicU8,
     ended: [AtomicU64; Trouble::ALL.len()],
+    /// The number of a phase; written by the worker but for that of rest.
+    phase: AtomicU8,
+    /// How often the worker has closed and opened its ears; odd while they are closed.
+    ears: AtomicU64,
+    /// Of that, what the machine knows of.
+    noticed: AtomicU64,
+}
+
+/// What the machine of an active function does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// It tells what the worker hands over.
+    Telling,
+    /// It tells what the worker has handed over, and then that this was all.
+    Leaving,
+    /// It has no connection and wants none; what the worker has handed over is gone.
+    Resting,
 }
 
 /// How replication stands.
@@ -103,6 +121,56 @@ impl Link {
     /// How many those were.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// The machine has something to tell from now on, and everything anew; it must be at rest.
+    pub(crate) fn tell(&self) {
+        self.phase.store(Phase::Telling as u8, Ordering::Release);
+    }
+
+    /// What was handed over is all that the machine is to tell.
+    pub(crate) fn hand_over(&self) {
+        self.phase.store(Phase::Leaving as u8, Ordering::Release);
+    }
+
+    /// The machine has nothing to tell.
+    pub(crate) fn rest(&self) {
+        self.phase.store(Phase::Resting as u8, Ordering::Release);
+    }
+
+    /// What the machine does.
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Telling,
+            1 => Phase::Leaving,
+            _ => Phase::Resting,
+        }
+    }
+
+    /// The worker hears nothing from now on.
+    pub(crate) fn close_ears(&self) {
+        self.ears.fetch_or(1, Ordering::Release);
+    }
+
+    /// The worker hears again, and knows nothing of what was told before.
+    pub(crate) fn open_ears(&self) {
+        let ears = self.ears.load(Ordering::Relaxed);
+        self.ears.store(ears + (ears & 1), Ordering::Release);
+    }
+
+    /// How often the worker has closed and opened its ears; odd while they are closed.
+    pub(crate) fn ears(&self) -> u64 {
+        self.ears.load(Ordering::Acquire)
+    }
+
+    /// The machine knows of that.
+    pub(crate) fn notice(&self, ears: u64) {
+        self.noticed.store(ears, Ordering::Release);
+    }
+
+    /// Whether the machine knows of all of it.
+    pub(crate) fn has_noticed(&self) -> bool {
+        self.noticed.load(Ordering::Acquire) == self.ears()
     }
 
     /// What can be told without the worker.

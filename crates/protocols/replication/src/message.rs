@@ -13,6 +13,7 @@
 //! | 5 refused | standby | why (1) |
 //! | 6 changes | active | the sequence number of the first (8), and the changes, one behind the other; none to show that it lives |
 //! | 7 acknowledged | standby | the last sequence number up to which all is in its tables (8), and changes that could not be (8) |
+//! | 8 handed over | active | nothing: all was told and acknowledged |
 //!
 //! Nothing a peer sends makes this allocate: a message is at most [`len_max`] bytes long, and a
 //! longer one is malformed as soon as its length is read.
@@ -52,6 +53,8 @@ pub enum Message {
         /// So many of all changes could not be applied.
         refused: u64,
     },
+    /// The active function has told everything, and tells no more.
+    HandedOver,
 }
 
 /// The beginning of a connection.
@@ -114,6 +117,7 @@ impl Message {
                 out.extend(last.to_be_bytes());
                 out.extend(refused.to_be_bytes());
             }
+            Message::HandedOver => out.push(HANDED_OVER),
         }
         set_len(&mut out[start..]);
     }
@@ -167,6 +171,7 @@ impl Message {
                 last: u64::from_be_bytes(take(bytes)?),
                 refused: u64::from_be_bytes(take(bytes)?),
             },
+            HANDED_OVER => Message::HandedOver,
             _ => return Err(Malformed("a message of no kind")),
         };
         if bytes.is_empty() { Ok(message) } else { Err(Malformed("more than a message")) }
@@ -252,7 +257,7 @@ pub const NONCE_LEN: usize = 32;
 pub const GREETING_LEN_MAX: usize = 64;
 
 /// The version of the messages.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Most changes of a message, of whatever length.
 const CHANGES_MAX: usize = 1024;
@@ -270,3 +275,4 @@ const WELCOME: u8 = 4;
 const REFUSED: u8 = 5;
 const CHANGES: u8 = 6;
 const ACKNOWLEDGED: u8 = 7;
+const HANDED_OVER: u8 = 8;

@@ -57,6 +57,8 @@ pub struct Standby<C> {
     next: usize,
     /// What was acknowledged last.
     told: Option<(u64, u64)>,
+    /// How often the worker has closed and opened its ears, as far as was noticed.
+    ears: u64,
 }
 
 /// The active function that was heard last.
@@ -128,6 +130,7 @@ impl<C: Change> Standby<C> {
             changes: Vec::with_capacity(changes_max::<C>()),
             next: 0,
             told: None,
+            ears: 0,
         }
     }
 
@@ -178,6 +181,7 @@ impl<C: Change> Standby<C> {
                     self.expect(first, self.changes.len())?;
                     self.next = 0;
                 }
+                (Stage::Following, Message::HandedOver) => return Err(Trouble::HandedOver),
                 (Stage::Refusing(_), _) => return Ok(()),
                 _ => return Err(Trouble::Malformed),
             }
@@ -204,6 +208,9 @@ impl<C: Change> Standby<C> {
         }
         if identity.digest != self.digest {
             return self.refuse(now, Trouble::Configuration);
+        }
+        if self.is_deaf() {
+            return self.refuse(now, Trouble::Active);
         }
         match self.peer.filter(|peer| peer.instance == identity.instance) {
             Some(peer) => self.welcome(now, peer.received.map_or(0, |(last, _)| last + 1)),
@@ -294,6 +301,25 @@ impl<C: Change> Standby<C> {
         self.next = 0;
     }
 
+    /// Whether the worker wants to hear nothing.
+    fn is_deaf(&self) -> bool {
+        self.ears % 2 == 1
+    }
+
+    /// Ends the connection where the worker has stopped hearing since, if only for a moment:
+    /// whoever tells must begin anew.
+    fn notice_ears(&mut self) {
+        let ears = self.link.ears();
+        if std::mem::replace(&mut self.ears, ears) == ears {
+            return;
+        }
+        self.peer = None;
+        if !matches!(self.stage, Stage::Alone | Stage::Refusing(_)) {
+            self.fail(Trouble::Active);
+        }
+        self.link.notice(ears);
+    }
+
     /// Does what is due.
     fn work(&mut self, now: Time) {
         match self.stage {
@@ -363,6 +389,7 @@ impl<C: Change> Machine for Standby<C> {
     type Report = Infallible;
 
     fn input(&mut self, now: Time, input: Input<'_, Infallible>) {
+        self.notice_ears();
         match input {
             Input::Arrival(Arrival::Failed { socket: LISTENER }) => {
                 if self.listener == Listener::Open {
@@ -394,6 +421,7 @@ impl<C: Change> Machine for Standby<C> {
         if let Some(departure) = self.listen(now) {
             return Some(Output::Departure(departure));
         }
+        self.notice_ears();
         self.work(now);
         if now >= self.watch {
             self.watch = now.after(WATCH_EVERY);

@@ -34,11 +34,15 @@ pub enum Trouble {
     Key,
     /// The worker is gone.
     Ended,
+    /// Refused: the other side tells as well.
+    Active,
+    /// All was told, and the other side tells from now on.
+    HandedOver,
 }
 
 impl Trouble {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Trouble; 14] = [
+    pub const ALL: [Trouble; 16] = [
         Trouble::Alone,
         Trouble::NoConnection,
         Trouble::NotListening,
@@ -53,6 +57,8 @@ impl Trouble {
         Trouble::Worker,
         Trouble::Key,
         Trouble::Ended,
+        Trouble::Active,
+        Trouble::HandedOver,
     ];
 
     /// Returns what it means and what to do.
@@ -79,6 +85,8 @@ impl Trouble {
             }
             Trouble::Key => "refused: one side has a 'replication.key' and the other has none",
             Trouble::Ended => "ended",
+            Trouble::Active => "refused: both sides are active: see why VRRP has two masters",
+            Trouble::HandedOver => "all was handed over",
         }
     }
 
@@ -100,8 +108,8 @@ impl From<Malformed> for Trouble {
 }
 
 /// The refusals, by their bytes in messages.
-pub(crate) const REFUSALS: [Trouble; 4] =
-    [Trouble::Version, Trouble::Configuration, Trouble::Worker, Trouble::Key];
+pub(crate) const REFUSALS: [Trouble; 5] =
+    [Trouble::Version, Trouble::Configuration, Trouble::Worker, Trouble::Key, Trouble::Active];
 
 #[cfg(test)]
 mod tests {
@@ -113,6 +121,6 @@ mod tests {
         for refusal in REFUSALS {
             assert_eq!(Trouble::refusal(refusal.refusal_byte()), Some(refusal));
         }
-        assert_eq!(Trouble::refusal(4), None);
+        assert_eq!(Trouble::refusal(5), None);
     }
 }

@@ -14,7 +14,7 @@
 use std::io;
 
 use engine::plane::Context;
-use engine::{Drops, Function, Refusal, StageClock};
+use engine::{Drops, Event, Function, Refusal, StageClock};
 use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
 use stages::punt;
@@ -144,6 +144,10 @@ impl Function for Pipeline {
         if self.neighbours.is_some() {
             self.meet_neighbours(now);
         }
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.replication.as_mut()?.event()
     }
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {

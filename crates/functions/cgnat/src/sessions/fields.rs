@@ -133,6 +133,12 @@ impl Replica {
         Replica(number + 1)
     }
 
+    /// The number that a session of a standby has at the active NAT, if it was told of it.
+    #[inline]
+    pub const fn number(self) -> Option<u32> {
+        self.0.checked_sub(1)
+    }
+
     /// Whether the session of a standby has a number at the active NAT.
     #[inline]
     pub const fn is_of(self, number: u32) -> bool {

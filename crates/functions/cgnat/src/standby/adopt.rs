@@ -4,6 +4,8 @@
 //! inside one here loses the sessions that are in the way. That happens where a change is told
 //! before the one that made room for it, and where both have opened sessions.
 
+use machine::clock::Ticks;
+
 use crate::reasons::Tally;
 use crate::sessions::allocation::{Adopted, Allocation};
 use crate::sessions::ports::Class;
@@ -63,6 +65,25 @@ impl State {
         };
         self.sessions.records[number as usize] = session;
         self.sessions.hasten(number, (now, &self.times));
+    }
+
+    /// Takes a few sessions, from a number on, for used now, where packets may have used them since
+    /// this NAT was told: that one tells of a use when half of a session's time has passed, and
+    /// five sixths at most. It returns the number with which to go on.
+    pub fn take_for_used(&mut self, from: Number, now: Ticks) -> Option<Number> {
+        let moment = self.times.moment(now);
+        let end = from.saturating_add(YOUNG_MAX).min(self.sessions.used());
+        for number in from..end {
+            let session = &mut self.sessions.records[number as usize];
+            if session.far.protocol() == 0 || session.far.is_granted() {
+                continue;
+            }
+            let passed = moment.wrapping_sub(session.used);
+            if passed <= self.times.timeout(session) / 6 * 5 {
+                session.used = moment;
+            }
+        }
+        (end < self.sessions.used()).then_some(end)
     }
 
     /// The port of a new mapping, for a subscriber that is made where it is not there.
@@ -148,3 +169,6 @@ impl State {
         }
     }
 }
+
+/// Sessions that a round takes for used.
+const YOUNG_MAX: u32 = 16_384;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use machine::clock::{Clock, Ticks};
 use machine::memory::HugeArray;
-use protocol_replication::{Link, Received, Status};
+use protocol_replication::{Hearing, Link, Received, Status};
 use rtrb::Consumer;
 
 use crate::config::Prefixed;
@@ -27,17 +27,22 @@ use crate::state::State;
 
 /// The worker's part of a standby.
 pub struct Applier {
-    ring: Consumer<Received<Change>>,
-    link: Arc<Link>,
+    heard: Hearing<Change>,
     /// By the number at the active NAT the number here, plus one.
     theirs: HugeArray<u32>,
     /// Changes that could not be applied yet, each with the time at which it is given up.
     late: VecDeque<(Change, Ticks)>,
     /// How far `theirs` was emptied.
     forgetting: Option<usize>,
-    taken: u64,
     refused: u64,
     patience: Ticks,
+    /// Whether what it was not told of is dropped, once all was told.
+    drops: bool,
+    /// How far that was done.
+    dropping: Option<Number>,
+    dropped: u64,
+    /// Whether all was told, and nothing else is there.
+    is_whole: bool,
 }
 
 impl Applier {
@@ -52,21 +57,30 @@ impl Applier {
         clock: &Clock,
     ) -> io::Result<Applier> {
         Ok(Applier {
-            ring,
-            link,
+            heard: Hearing::new(ring, link),
             theirs: HugeArray::zeroed(state.sessions.capacity())?,
             late: VecDeque::with_capacity(LATE_MAX),
             forgetting: None,
-            taken: 0,
             refused: 0,
             patience: (clock.ticks_per_second() * PATIENCE_S) as Ticks,
+            drops: false,
+            dropping: None,
+            dropped: 0,
+            is_whole: false,
         })
+    }
+
+    /// One that has nothing but what it was told, once all was told.
+    #[must_use]
+    pub fn exact(self) -> Applier {
+        Applier { drops: true, ..self }
     }
 
     /// Applies what was received, as much as a round may.
     pub fn round(&mut self, state: &mut State, interfaces: &mut Interfaces, now: Ticks) {
         self.forget();
-        if self.forgetting.is_some() || (self.ring.is_empty() && self.late.is_empty()) {
+        self.drop_untold(state, now);
+        if self.forgetting.is_some() || (self.heard.is_empty() && self.late.is_empty()) {
             return;
         }
         for _ in 0..LATE_TRIED.min(self.late.len()) {
@@ -80,37 +94,60 @@ impl Applier {
             }
         }
         for _ in 0..ROUND_MAX {
-            let Ok(received) = self.ring.pop() else { break };
-            self.taken += 1;
+            let Some(received) = self.heard.take() else { break };
             match received {
                 Received::Change(change) => self.take(state, interfaces, (change, now)),
                 Received::Afresh => {
                     self.late.clear();
                     self.forgetting = Some(0);
+                    (self.dropping, self.is_whole) = (None, false);
                     break;
                 }
             }
         }
         if self.late.is_empty() && self.forgetting.is_none() {
-            self.link.refuses(self.refused);
-            self.link.done(self.taken);
+            self.link().refuses(self.refused);
+            self.heard.done();
         }
+    }
+
+    /// Gives up what could not be applied yet, where it is told nothing more.
+    pub fn stop(&mut self) {
+        self.refused += self.late.len() as u64;
+        self.link().refuses(self.refused);
+        self.late.clear();
+        (self.forgetting, self.dropping, self.is_whole) = (None, None, false);
+    }
+
+    /// Whether nothing waits to be applied, but for what cannot be yet.
+    pub fn has_applied(&self) -> bool {
+        self.heard.is_empty() && self.forgetting.is_none()
+    }
+
+    /// Whether it has all that the NAT has that tells it now.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole && self.heard.is_current()
+    }
+
+    /// Sessions that it had, and the other one had not.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// What it and its thread tell each other.
     pub fn link(&self) -> &Link {
-        &self.link
+        self.heard.link()
     }
 
     /// How replication stands.
     pub fn status(&self) -> Status {
-        let status = self.link.status();
-        Status { waiting: self.late.len() as u64, ..status }
+        let waiting = self.late.len() as u64;
+        Status { waiting, is_synchronised: self.is_whole(), ..self.link().status() }
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.theirs.mapped_bytes() + self.ring.buffer().capacity() * size_of::<Received<Change>>()
+        self.theirs.mapped_bytes() + self.heard.capacity() * size_of::<Received<Change>>()
     }
 
     /// Empties `theirs` by a piece, where it is to be.
@@ -120,8 +157,37 @@ impl Applier {
         self.theirs[first..end].fill(0);
         self.forgetting = (end < self.theirs.len()).then_some(end);
         if self.forgetting.is_none() {
-            self.link.done(self.taken);
+            self.heard.done();
         }
+    }
+
+    /// Drops a few sessions that it was not told of, where it is to.
+    fn drop_untold(&mut self, state: &mut State, now: Ticks) {
+        let Some(first) = self.dropping else { return };
+        let end = first.saturating_add(DROP_LOOK_MAX).min(state.sessions.used());
+        let moment = state.times.moment(now);
+        let mut left = DROP_MAX;
+        for number in first..end {
+            let session = &state.sessions.records[number as usize];
+            if session.far.protocol() == 0 || self.is_told(session.replica, number) {
+                continue;
+            }
+            if left == 0 {
+                self.dropping = Some(number);
+                return;
+            }
+            left -= 1;
+            state.close(number, moment);
+            self.dropped += 1;
+        }
+        self.dropping = (end < state.sessions.used()).then_some(end);
+        self.is_whole |= self.dropping.is_none();
+    }
+
+    /// Whether a session here is one of the NAT that tells now.
+    fn is_told(&self, replica: Replica, number: Number) -> bool {
+        let theirs = replica.number().and_then(|theirs| self.theirs.get(theirs as usize));
+        theirs == Some(&(number + 1))
     }
 
     /// Applies a change, or lays it aside.
@@ -178,6 +244,11 @@ impl Applier {
             Change::Kept { number, kept } => {
                 self.own(state, number).is_some_and(|own| state.keep(own, &kept))
             }
+            Change::Whole => {
+                self.dropping = self.drops.then_some(0);
+                self.is_whole = !self.drops;
+                true
+            }
             Change::Epoch { ms } => {
                 let units = state.times.units_of_long_ms(ms);
                 if let Some(granted) = &mut state.granted {
@@ -223,9 +294,11 @@ fn replaces(change: &Change, other: &Change) -> bool {
         Change::Session(Told { number, .. })
         | Change::Free { number }
         | Change::Kept { number, .. } => Some(number),
-        Change::Rest { .. } | Change::Pool { .. } | Change::Limit { .. } | Change::Epoch { .. } => {
-            None
-        }
+        Change::Rest { .. }
+        | Change::Pool { .. }
+        | Change::Limit { .. }
+        | Change::Epoch { .. }
+        | Change::Whole => None,
     };
     match (change, other) {
         (Change::Kept { kept, .. }, Change::Kept { kept: other_kept, .. }) => {
@@ -262,6 +335,10 @@ fn set_pool(
     added.is_ok()
         && (is_open || control::apply(state, interfaces, &Update::DrainPool { pool }, now).is_ok())
 }
+
+/// Sessions that a round drops, and records that it looks at for those.
+const DROP_MAX: usize = 256;
+const DROP_LOOK_MAX: u32 = 16_384;
 
 /// Changes that a round applies.
 const ROUND_MAX: usize = 256;

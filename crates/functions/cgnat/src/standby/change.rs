@@ -12,6 +12,7 @@
 //! | 5 | most sessions of a subscriber (4) |
 //! | 6 to 9 | what is kept of a session beside its record: see `kept.rs` |
 //! | 10 | milliseconds for which mappings that were asked for are known (8) |
+//! | 11 | nothing: all that there is was told |
 //!
 //! Flags of a session: in the lowest three bits what its other end is ([`Far::kind`]), 8 where
 //! something is kept of it alone, which follows.
@@ -71,6 +72,8 @@ pub enum Change {
         /// In milliseconds.
         ms: u64,
     },
+    /// All that there is was told, in this change and those before it.
+    Whole,
 }
 
 /// A session as it is told.
@@ -95,7 +98,7 @@ pub struct Told {
 
 impl replication::Change for Change {
     const MAGIC: [u8; 8] = *b"plumbnat";
-    const VERSION: u16 = 3;
+    const VERSION: u16 = 4;
     const LEN_MAX: usize = 1 + 4 + kept::LEN_MAX;
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -133,6 +136,7 @@ impl replication::Change for Change {
                 out.push(EPOCH);
                 out.extend(ms.to_be_bytes());
             }
+            Change::Whole => out.push(WHOLE),
         }
     }
 
@@ -160,6 +164,7 @@ impl replication::Change for Change {
             }
             LIMIT => Ok(Change::Limit { sessions: number(bytes)? }),
             EPOCH => Ok(Change::Epoch { ms: u64::from_be_bytes(take(bytes)?) }),
+            WHOLE => Ok(Change::Whole),
             kind => {
                 let session = number(bytes)?;
                 Ok(Change::Kept { number: session, kept: Kept::read(kind, bytes)? })
@@ -219,6 +224,7 @@ const REST: u8 = 3;
 const POOL: u8 = 4;
 const LIMIT: u8 = 5;
 const EPOCH: u8 = 10;
+const WHOLE: u8 = 11;
 
 /// Of a session's flags: something is kept of it alone.
 const KEPT: u8 = 8;

@@ -6,6 +6,8 @@
 //! are applied (`applier`, and [`crate::state::State::adopt`] for a session,
 //! [`crate::state::State::keep`] for what is kept beside it).
 //!
+//! Where either of two NATs may tell the other, `pair` says which one does.
+//!
 //! Blocks and pairings are not told at all, because they follow from the mappings.
 
 mod adopt;
@@ -14,6 +16,7 @@ mod beside;
 pub mod change;
 mod keep;
 mod kept;
+mod pair;
 mod replication;
 mod teller;
 #[cfg(test)]

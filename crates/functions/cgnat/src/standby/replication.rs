@@ -1,13 +1,16 @@
 //! The part that a worker has in replication: it tells a standby, or is one.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
+use engine::Event;
 use function_kit::{Companion, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use protocol_replication::{
-    Active, Credentials, Identity, Link, RING, Replication as Settings, Standby, Status,
+    Active, Credentials, Identity, Link, Pair as PairMachine, RING, Replication as Settings, Roles,
+    Standby, Status,
 };
 use rtrb::RingBuffer;
 
@@ -16,6 +19,8 @@ use crate::interfaces::Interfaces;
 use crate::reasons::Tally;
 use crate::sessions::journal::Journal;
 use crate::standby::applier::Applier;
+use crate::standby::change::Change;
+use crate::standby::pair::Pair;
 use crate::standby::teller::Teller;
 use crate::state::State;
 
@@ -25,6 +30,8 @@ pub enum Replication {
     Active(Teller),
     /// It is one.
     Standby(Applier),
+    /// It is either, by turns.
+    Pair(Box<Pair>),
 }
 
 impl Replication {
@@ -37,23 +44,10 @@ impl Replication {
         state: &mut State,
         (clock, now): (Clock, Ticks),
     ) -> Result<(Replication, Companion), SetupError> {
-        let credentials = credentials(&config.replication)?;
-        let identity = Identity {
-            digest: digest(config),
-            shard: (shard.index, shard.count),
-            instance: credentials.instance(),
-        };
         let journal = Journal::new(state.sessions.capacity()).map_err(no_memory)?;
         state.journal = Some(Box::new(journal));
-        let (ring, consumer) = RingBuffer::new(RING);
-        let link = Arc::new(Link::default());
-        let machine = Active::new(
-            (peer(&config.replication, shard), identity),
-            credentials,
-            (consumer, Arc::clone(&link)),
-            config.replication.changes_per_s,
-        );
-        let teller = Teller::new(state, ring, link, (&clock, now));
+        let standby = config.replication.address;
+        let (teller, machine, _) = tells((config, shard), standby, state, (clock, now))?;
         Ok((Replication::Active(teller), Box::new(machine)))
     }
 
@@ -66,37 +60,55 @@ impl Replication {
         state: &State,
         clock: Clock,
     ) -> Result<(Replication, Companion), SetupError> {
-        let (producer, ring) = RingBuffer::new(RING);
-        let link = Arc::new(Link::default());
-        let machine = Standby::new(
-            peer(&config.replication, shard),
-            (digest(config), (shard.index, shard.count)),
-            credentials(&config.replication)?,
-            (producer, Arc::clone(&link)),
-        );
-        let applier = Applier::new(state, ring, link, &clock).map_err(no_memory)?;
+        let (applier, machine, _) = hears((config, shard), state, clock)?;
         Ok((Replication::Standby(applier), Box::new(machine)))
+    }
+
+    /// One of two NATs of which either may tell the other, and the machine that speaks for it.
+    ///
+    /// # Errors
+    /// When there is no memory, or no random bytes.
+    pub fn pair(
+        (config, shard): (&Config, Shard),
+        state: &mut State,
+        (clock, now): (Clock, Ticks),
+    ) -> Result<(Replication, Companion), SetupError> {
+        let Settings { address, peer, hand_over_ms, .. } = config.replication;
+        let peer = peer.unwrap_or(address);
+        let (teller, active, tells) = tells((config, shard), peer, state, (clock, now))?;
+        let (applier, standby, hears) = hears((config, shard), state, clock)?;
+        let patience = clock.ticks(Duration::from_millis(hand_over_ms.into()));
+        let roles = Roles::new([tells, hears], patience);
+        let journal = Journal::new(state.sessions.capacity()).map_err(no_memory)?;
+        let pair = Pair::new(state, roles, (teller, applier.exact()), journal);
+        let machine = PairMachine::new(active, standby);
+        Ok((Replication::Pair(Box::new(pair)), Box::new(machine)))
     }
 
     /// Collects or applies changes, as much as a round may.
     pub fn round(&mut self, state: &mut State, interfaces: &mut Interfaces, now: Ticks) {
-        let link = match self {
-            Replication::Active(teller) => {
-                teller.round(state, now);
-                teller.link()
-            }
-            Replication::Standby(applier) => {
-                applier.round(state, interfaces, now);
-                applier.link()
-            }
-        };
+        match self {
+            Replication::Active(teller) => teller.round(state, now),
+            Replication::Standby(applier) => applier.round(state, interfaces, now),
+            Replication::Pair(pair) => pair.round(state, interfaces, now),
+        }
+        let status = self.status(state);
         for (tally, count) in [
-            (Tally::ReplicationSent, link.sent_count()),
-            (Tally::ReplicationAcknowledged, link.last_done()),
-            (Tally::ReplicationRefused, link.refused()),
-            (Tally::ReplicationResynchronisations, link.resynchronisations()),
+            (Tally::ReplicationSent, status.sent),
+            (Tally::ReplicationAcknowledged, status.acknowledged),
+            (Tally::ReplicationRefused, status.refused),
+            (Tally::ReplicationResynchronisations, status.resynchronisations),
+            (Tally::ReplicationSynchronised, status.is_synchronised.into()),
         ] {
             state.tallies[tally as usize] = count;
+        }
+    }
+
+    /// Returns what control is to know, and does not yet.
+    pub fn event(&mut self) -> Option<Event> {
+        match self {
+            Replication::Pair(pair) => pair.event(),
+            Replication::Active(_) | Replication::Standby(_) => None,
         }
     }
 
@@ -105,6 +117,7 @@ impl Replication {
         match self {
             Replication::Active(teller) => teller.status(state),
             Replication::Standby(applier) => applier.status(),
+            Replication::Pair(pair) => pair.status(state),
         }
     }
 
@@ -113,13 +126,57 @@ impl Replication {
         match self {
             Replication::Active(teller) => teller.bytes(),
             Replication::Standby(applier) => applier.bytes(),
+            Replication::Pair(pair) => pair.bytes(),
         }
     }
 }
 
+/// What tells, the machine that tells it to a standby at an address, and what they have in common.
+fn tells(
+    (config, shard): (&Config, Shard),
+    standby: IpAddr,
+    state: &State,
+    (clock, now): (Clock, Ticks),
+) -> Result<(Teller, Active<Change>, Arc<Link>), SetupError> {
+    let credentials = credentials(&config.replication)?;
+    let identity = Identity {
+        digest: digest(config),
+        shard: (shard.index, shard.count),
+        instance: credentials.instance(),
+    };
+    let (ring, consumer) = RingBuffer::new(RING);
+    let link = Arc::new(Link::default());
+    let machine = Active::new(
+        (of_worker(standby, &config.replication, shard), identity),
+        credentials,
+        (consumer, Arc::clone(&link)),
+        config.replication.changes_per_s,
+    );
+    let teller = Teller::new(state, ring, Arc::clone(&link), (&clock, now));
+    Ok((teller, machine, link))
+}
+
+/// What applies changes, the machine that hears them, and what they have in common.
+fn hears(
+    (config, shard): (&Config, Shard),
+    state: &State,
+    clock: Clock,
+) -> Result<(Applier, Standby<Change>, Arc<Link>), SetupError> {
+    let (producer, ring) = RingBuffer::new(RING);
+    let link = Arc::new(Link::default());
+    let machine = Standby::new(
+        of_worker(config.replication.address, &config.replication, shard),
+        (digest(config), (shard.index, shard.count)),
+        credentials(&config.replication)?,
+        (producer, Arc::clone(&link)),
+    );
+    let applier = Applier::new(state, ring, Arc::clone(&link), &clock).map_err(no_memory)?;
+    Ok((applier, machine, link))
+}
+
 /// Where the standby of a worker listens: each has one of its own.
-fn peer(settings: &Settings, shard: Shard) -> SocketAddr {
-    SocketAddr::new(settings.address, settings.port.saturating_add(shard.index as u16))
+fn of_worker(address: IpAddr, settings: &Settings, shard: Shard) -> SocketAddr {
+    SocketAddr::new(address, settings.port.saturating_add(shard.index as u16))
 }
 
 /// The key, and random bytes of the operating system.

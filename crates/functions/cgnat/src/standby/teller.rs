@@ -21,6 +21,7 @@ use protocol_replication::{Link, Status};
 use rtrb::Producer;
 
 use crate::sessions::fields::{Marks, Replica};
+use crate::sessions::journal::Journal;
 use crate::sessions::ports::Ports;
 use crate::sessions::session::{Life, Session};
 use crate::sessions::table::Number;
@@ -37,6 +38,8 @@ pub struct Teller {
     handed_over: u64,
     /// How often all was told, or begun to be.
     resynchronisations: u64,
+    /// Whether it waits for somebody to tell everything to.
+    is_new: bool,
     whole: Whole,
     walk: Walk,
     /// When a standby was told since when mappings that were asked for are known, and how often it
@@ -57,6 +60,8 @@ struct Whole {
     /// Since when mappings that subscribers asked for are known, told behind all of them: until
     /// then a standby does not say that it knows them (RFC 6887 section 8.5).
     epoch: bool,
+    /// That this was all.
+    end: bool,
 }
 
 /// The walk over sessions that packets have used.
@@ -87,6 +92,7 @@ impl Teller {
             link,
             handed_over: 0,
             resynchronisations: 0,
+            is_new: true,
             whole: Whole::default(),
             walk: Walk { hand: 0, last: now, per_tick: per_tick as u64 + 1, owed: 0 },
             epoch_told: now,
@@ -109,12 +115,14 @@ impl Teller {
                 session: Some(0),
                 port: Some(0),
                 epoch: state.granted.is_some(),
+                end: true,
             };
+            self.is_new = false;
             if let Some(journal) = &mut state.journal {
                 journal.ports_again = false;
             }
         }
-        if wanted == 0 {
+        if self.is_new {
             // Nobody has listened yet; the first who does is told everything.
             return;
         }
@@ -124,30 +132,44 @@ impl Teller {
         self.tell_sessions(state, moment);
         self.tell_ports(state, moment);
         self.tell_epoch(state, (now, moment));
+        if self.whole.end && self.has_told_all_but_end(state) {
+            self.whole.end = !self.tell(Change::Whole);
+        }
         self.walk(state, (now, moment));
     }
 
     /// How replication stands.
     pub fn status(&self, state: &State) -> Status {
         let status = self.link.status();
-        let Whole { setting, session, port, epoch } = self.whole;
-        let journal = state.journal.as_deref();
-        let waiting = journal.map_or(0, |journal| journal.dirty.count());
-        let is_again = journal.is_some_and(|one| one.ports_again || one.settings_changed);
-        let is_whole = setting.is_none() && session.is_none() && port.is_none();
-        let is_told = is_whole && !epoch && !is_again;
+        let waiting = state.journal.as_ref().map_or(0, |journal| journal.dirty.count());
         let unacknowledged = self.handed_over.saturating_sub(status.acknowledged);
-        let is_current = status.resynchronisations == self.resynchronisations;
+        let is_all = self.has_told(state) && unacknowledged == 0;
         Status {
             unacknowledged,
             waiting: waiting as u64,
-            is_synchronised: status.is_connected
-                && is_current
-                && is_told
-                && waiting == 0
-                && unacknowledged == 0,
+            is_synchronised: status.is_connected && is_all,
             ..status
         }
+    }
+
+    /// Begins to tell what came from others, to whoever listens.
+    pub fn begin(&mut self, now: Ticks) {
+        (self.is_new, self.whole) = (true, Whole::default());
+        // It may have told nothing for a long time.
+        (self.walk.last, self.walk.owed) = (now, 0);
+    }
+
+    /// Whether all that is to be told was handed over.
+    pub fn has_told(&self, state: &State) -> bool {
+        let is_current = self.link.resynchronisations() == self.resynchronisations;
+        is_current && !self.is_new && !self.whole.end && self.has_told_all_but_end(state)
+    }
+
+    fn has_told_all_but_end(&self, state: &State) -> bool {
+        let Whole { setting, session, port, epoch, .. } = self.whole;
+        let is_again = |it: &Journal| it.dirty.count() > 0 || it.ports_again || it.settings_changed;
+        let is_whole = setting.is_none() && session.is_none() && port.is_none() && !epoch;
+        is_whole && !state.journal.as_deref().is_some_and(is_again)
     }
 
     /// Bytes of memory.

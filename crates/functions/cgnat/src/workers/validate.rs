@@ -31,7 +31,7 @@ impl Config {
 /// Of several workers each tells the one with its number: an active NAT and its standby, which are
 /// processes of their own, must spread subscribers alike.
 pub(crate) fn validate(config: &Config) -> Result<(), Invalid> {
-    let is_paired = matches!(config.replication.role, Role::Active | Role::Standby);
+    let is_paired = matches!(config.replication.role, Role::Active | Role::Standby | Role::Pair);
     if is_paired && config.core > 1 && config.steering_key.is_none() {
         return refuse(
             "steering-key",

@@ -26,6 +26,7 @@ mod hostile;
 mod kept;
 mod links;
 mod logs;
+mod pairs;
 mod secrets;
 mod workers;
 

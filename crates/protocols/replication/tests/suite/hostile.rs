@@ -134,7 +134,7 @@ fn malformed_words_change_nothing_and_end_the_connection() {
     ] {
         target.refuses(about, &bytes, Trouble::Malformed);
     }
-    assert!(target.applier.ring.is_empty(), "the worker was told nothing");
+    assert!(target.applier.hearing.is_empty(), "the worker was told nothing");
     for (about, behind) in [
         ("a huge length behind a greeting", long),
         ("half a change", vec![0, 0, 0, 12, 6, 0, 0, 0, 0, 0, 0, 0, 7, 2, 0, 0]),
@@ -145,8 +145,12 @@ fn malformed_words_change_nothing_and_end_the_connection() {
     ] {
         target.refuses(about, &[greeting(1), behind].concat(), Trouble::Malformed);
     }
-    assert_eq!(target.applier.ring.pop(), Ok(Received::Afresh), "of an active function, once");
-    assert!(target.applier.ring.is_empty());
+    assert_eq!(
+        target.applier.hearing.take(),
+        Some(Received::Afresh),
+        "of an active function, once"
+    );
+    assert!(target.applier.hearing.is_empty());
 }
 
 #[test]
@@ -157,7 +161,7 @@ fn changes_that_are_missing_or_repeated_end_the_connection_and_the_next_one_begi
     {
         let changes = |first| said(&Message::Changes { first }, &[FREE]);
         target.refuses(about, &[greeting(8), changes(one), changes(two)].concat(), Trouble::Gap);
-        let afresh = std::iter::from_fn(|| target.applier.ring.pop().ok())
+        let afresh = std::iter::from_fn(|| target.applier.hearing.take())
             .filter(|one| *one == Received::Afresh);
         assert_eq!(afresh.count(), 2, "{about}: byte by byte, and at once");
     }
@@ -206,7 +210,7 @@ fn a_refusal_is_said_before_the_connection_ends() {
         assert!(!target.is_open);
         assert_eq!(target.applier.link.status().trouble, trouble.text());
     }
-    assert!(target.applier.ring.is_empty(), "the worker was told nothing");
+    assert!(target.applier.hearing.is_empty(), "the worker was told nothing");
 }
 
 #[test]
@@ -238,7 +242,7 @@ fn recorded(target: &mut Target, settings: &Settings) -> Vec<Vec<u8>> {
     for _ in 0..50 {
         target.now = target.now.after(Duration::from_millis(1));
         target.drain();
-        let socket = Socket(0);
+        let socket = Socket(2);
         while let Some(Output::Departure(departure)) = active.poll(target.now) {
             match departure {
                 Departure::Open { .. } => {
@@ -286,7 +290,7 @@ fn what_was_recorded_is_of_no_use_on_another_connection() {
     let own = target.said.clone();
     target.arrive(&own);
     assert!(!target.is_open, "a challenge is no identity");
-    assert!(target.applier.ring.is_empty(), "the worker was told nothing");
+    assert!(target.applier.hearing.is_empty(), "the worker was told nothing");
     assert_eq!(target.applier.afresh, afresh);
 }
 
@@ -298,7 +302,7 @@ fn a_message_that_was_altered_left_out_or_moved_ends_the_connection() {
         let mut target = Target::new(&KEYED);
         target.connect();
         messages.iter().for_each(|message| target.arrive(message));
-        let received = std::iter::from_fn(|| target.applier.ring.pop().ok()).count();
+        let received = std::iter::from_fn(|| target.applier.hearing.take()).count();
         (target.applier.link.ended(Trouble::NotAuthentic), received)
     };
     let (ended, received) = again(&all);

@@ -11,10 +11,22 @@ use simulation::{Plan, Quality, Said, Simulation, World, simulate};
 
 use crate::toy::{Applier, KEYED, PLAIN, Settings, Teller, Value};
 
+mod pairs;
+
 /// A node: a machine and the worker that it speaks for.
 enum Node {
-    Active { machine: Active<Value>, teller: Box<Teller>, random: Random, turns: Turns },
-    Standby { machine: Standby<Value>, applier: Box<Applier>, turns: Turns },
+    Active {
+        machine: Active<Value>,
+        teller: Box<Teller>,
+        random: Random,
+        turns: Turns,
+        has_set: bool,
+    },
+    Standby {
+        machine: Standby<Value>,
+        applier: Box<Applier>,
+        turns: Turns,
+    },
 }
 
 /// When a worker goes round.
@@ -53,7 +65,7 @@ impl Turns {
     fn is_due(&mut self, now: Time) -> bool {
         let is_due = self.next.is_none_or(|next| now >= next);
         if is_due {
-            self.next = Some(now.after(ROUND));
+            self.next = Some(now.after(if self.changes > 0 { ROUND } else { QUIET_ROUND }));
             self.changes = self.changes.saturating_sub(1);
         }
         is_due
@@ -76,15 +88,16 @@ impl Machine for Node {
             Output::Departure(departure) => Output::Departure(departure),
         };
         match self {
-            Node::Active { machine, teller, random, turns } => {
+            Node::Active { machine, teller, random, turns, has_set } => {
                 if turns.is_due(now) {
                     let was_synchronised = teller.is_synchronised();
                     if turns.changes > 0 && random.below(3) > 0 {
                         let count = 1 << random.below(7);
                         (0..count).for_each(|_| teller.set(random.below(NUMBERS) as u32));
+                        *has_set = true;
                     }
                     teller.round();
-                    if was_synchronised {
+                    if was_synchronised && std::mem::take(has_set) {
                         return Some(Output::Report(Report::Synchronised));
                     }
                 }
@@ -127,7 +140,8 @@ impl Simulation for Pair {
         let one = world.add_node(move |random| {
             let (machine, teller) = Settings { seed: random.bits(), ..active.clone() }.active();
             let (random, turns) = (Random::new(random.bits()), Turns::new());
-            (Node::Active { machine, teller: Box::new(teller), random, turns }, Vec::new())
+            let (teller, has_set) = (Box::new(teller), true);
+            (Node::Active { machine, teller, random, turns, has_set }, Vec::new())
         });
         let two = world.add_node(move |random| {
             let (machine, applier) = Settings { seed: random.bits(), ..standby.clone() }.standby();
@@ -200,13 +214,13 @@ fn acknowledged(world: &World<Node>) -> Result<(), String> {
 }
 
 /// All faults are over after this time.
-const FAULTS: Duration = Duration::from_secs(8);
+const FAULTS: Duration = Duration::from_secs(4);
 
 /// For how long a function changes after it was born.
-const CHANGES: Duration = Duration::from_secs(4);
+const CHANGES: Duration = Duration::from_secs(2);
 
 /// As many rounds.
-const CHANGING: u32 = 400;
+const CHANGING: u32 = 200;
 
 /// Long enough for a silent peer, the longest back-off and a paced rest.
 const QUIET: Duration = Duration::from_secs(12);
@@ -217,11 +231,14 @@ const NOTICED: Duration = Duration::from_secs(6);
 /// How often a worker goes round.
 const ROUND: Duration = Duration::from_millis(10);
 
+/// The same once nothing changes any more.
+const QUIET_ROUND: Duration = Duration::from_millis(40);
+
 /// Changes that a standby applies in a round.
 const APPLIED_MAX: usize = 60;
 
 /// Numbers that have values.
-const NUMBERS: u64 = 1000;
+const NUMBERS: u64 = 300;
 
 /// Seeds of a run in CI.
 const SEEDS: u64 = 100;

@@ -6,15 +6,21 @@ use std::sync::Arc;
 
 use protocol_kit::Secret;
 use protocol_replication::{
-    Active, Change, Credentials, Identity, Link, Malformed, RING, Received, Standby, number,
+    Active, Change, Credentials, Hearing, Identity, Link, Malformed, Pair, Part, RING, Received,
+    Roles, Standby, Standing, number,
 };
-use rtrb::{Consumer, Producer, RingBuffer};
+use rtrb::{Producer, RingBuffer};
 
 /// A number and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     pub number: u32,
     pub value: u32,
+}
+
+impl Value {
+    /// All that there is was told.
+    const WHOLE: Value = Value { number: u32::MAX, value: 0 };
 }
 
 impl Change for Value {
@@ -68,12 +74,25 @@ impl Settings {
         (machine, Teller { ring, link, ..Teller::empty() })
     }
 
+    /// One of two, which listens elsewhere; each has a side, 0 or 1.
+    pub fn pair(&self, own: SocketAddr, side: u32) -> (Pair<Value>, Member) {
+        let (tells, teller) = self.active();
+        let (hears, applier) = Settings { at: own, ..self.clone() }.standby();
+        let links = [teller.link.clone(), applier.hearing.link().clone()];
+        let teller = Teller { step: 2, next: side, ..teller };
+        let applier = Applier { told: Some(BTreeSet::new()), ..applier };
+        let roles = Roles::new(links, PATIENCE_NS);
+        (Pair::new(tells, hears), Member { roles, teller, applier, side, left: None })
+    }
+
     pub fn standby(&self) -> (Standby<Value>, Applier) {
         let (producer, ring) = RingBuffer::new(RING);
         let link = Arc::new(Link::default());
         let own = (self.digest, self.shard);
         let machine = Standby::new(self.at, own, self.credentials(2), (producer, link.clone()));
-        (machine, Applier { ring, link, values: BTreeMap::new(), taken: 0, afresh: 0 })
+        let hearing = Hearing::new(ring, link.clone());
+        let values = BTreeMap::new();
+        (machine, Applier { hearing, link, values, afresh: 0, told: None, is_whole: false })
     }
 }
 
@@ -86,6 +105,12 @@ pub struct Teller {
     resynchronisations: u64,
     handed_over: u64,
     next: u32,
+    /// 1 for one alone; 2 for one of a pair, so that values of both sides differ.
+    step: u32,
+    /// Whether it has to tell yet that all was told.
+    owes_whole: bool,
+    /// Whether it waits for somebody to tell everything to.
+    is_new: bool,
 }
 
 impl Teller {
@@ -98,13 +123,16 @@ impl Teller {
             resynchronisations: 0,
             handed_over: 0,
             next: 1,
+            step: 1,
+            owes_whole: false,
+            is_new: false,
         }
     }
 
     /// Gives a number a value that is larger than any before.
     pub fn set(&mut self, number: u32) {
         self.values.insert(number, self.next);
-        self.next += 1;
+        self.next += self.step;
         self.dirty.insert(number);
     }
 
@@ -114,30 +142,41 @@ impl Teller {
         if wanted != self.resynchronisations {
             self.resynchronisations = wanted;
             self.dirty.extend(self.values.keys());
+            (self.is_new, self.owes_whole) = (false, self.step == 2);
         }
-        while wanted > 0 && self.ring.slots() > 0 {
-            let Some(number) = self.dirty.pop_first() else { return };
-            let value = self.values[&number];
-            assert!(self.ring.push(Value { number, value }).is_ok(), "there is room");
+        while wanted > 0 && !self.is_new && self.ring.slots() > 0 {
+            let change = match self.dirty.pop_first() {
+                Some(number) => Value { number, value: self.values[&number] },
+                None if std::mem::take(&mut self.owes_whole) => Value::WHOLE,
+                None => return,
+            };
+            assert!(self.ring.push(change).is_ok(), "there is room");
             self.handed_over += 1;
         }
     }
 
-    pub fn is_synchronised(&self) -> bool {
-        self.link.is_connected()
-            && self.resynchronisations == self.link.resynchronisations()
+    /// Whether its machine has all that it has to tell.
+    fn has_told(&self) -> bool {
+        self.resynchronisations == self.link.resynchronisations()
             && self.dirty.is_empty()
-            && self.handed_over == self.link.last_done()
+            && !self.is_new
+            && !self.owes_whole
+    }
+
+    pub fn is_synchronised(&self) -> bool {
+        self.link.is_connected() && self.has_told() && self.handed_over == self.link.last_done()
     }
 }
 
 /// The worker of the standby.
 pub struct Applier {
-    pub ring: Consumer<Received<Value>>,
+    pub hearing: Hearing<Value>,
     pub link: Arc<Link>,
     pub values: BTreeMap<u32, u32>,
-    taken: u64,
     pub afresh: u64,
+    /// Of one of a pair, numbers that were told by the one that tells now.
+    told: Option<BTreeSet<u32>>,
+    is_whole: bool,
 }
 
 impl Applier {
@@ -145,22 +184,90 @@ impl Applier {
     /// order.
     pub fn round(&mut self, most: usize) -> Result<(), String> {
         for _ in 0..most {
-            let Ok(received) = self.ring.pop() else { break };
-            self.taken += 1;
-            match received {
-                Received::Afresh => {
-                    self.values.clear();
-                    self.afresh += 1;
+            let Some(received) = self.hearing.take() else { break };
+            match (received, &mut self.told) {
+                (Received::Afresh, told) => {
+                    match told {
+                        None => self.values.clear(),
+                        Some(told) => told.clear(),
+                    }
+                    (self.afresh, self.is_whole) = (self.afresh + 1, false);
                 }
-                Received::Change(Value { number, value }) => {
+                (Received::Change(Value::WHOLE), told) => {
+                    // What the one that tells has not got is not true.
+                    let told = told.as_ref().ok_or("nobody of a pair")?;
+                    self.values.retain(|number, _| told.contains(number));
+                    self.is_whole = true;
+                }
+                (Received::Change(Value { number, value }), told) => {
                     let before = self.values.insert(number, value);
-                    if before.is_some_and(|before| before > value) {
+                    let is_known = told.as_mut().is_none_or(|told| !told.insert(number));
+                    if is_known && before.is_some_and(|before| before > value) {
                         return Err(format!("{number} was {before:?} and is {value}"));
                     }
                 }
             }
         }
-        self.link.done(self.taken);
+        self.hearing.done();
         Ok(())
     }
+
+    /// Whether it has all that the one that tells has told.
+    pub fn is_synchronised(&self) -> bool {
+        self.is_whole && self.hearing.is_current()
+    }
 }
+
+/// The worker of one of two.
+pub struct Member {
+    pub roles: Roles,
+    pub teller: Teller,
+    pub applier: Applier,
+    side: u32,
+    /// What it had when it last stopped telling, if somebody heard it.
+    pub left: Option<BTreeMap<u32, u32>>,
+}
+
+impl Member {
+    /// What it knows.
+    pub fn values(&self) -> &BTreeMap<u32, u32> {
+        match self.roles.part() {
+            Part::Told | Part::Waiting => &self.applier.values,
+            Part::Telling | Part::Leaving => &self.teller.values,
+        }
+    }
+
+    /// Goes round, and applies at most so many changes; true if its part is another one then.
+    pub fn round(&mut self, wants: bool, now_ns: u64, most: usize) -> Result<bool, String> {
+        let before = self.roles.part();
+        let is_told = self.applier.link.is_connected();
+        let is_heard = self.teller.link.is_connected() && !self.teller.is_new;
+        match before {
+            Part::Told | Part::Waiting => self.applier.round(most)?,
+            Part::Telling | Part::Leaving => self.teller.round(),
+        }
+        let (has_applied, has_told) = (self.applier.hearing.is_empty(), self.teller.has_told());
+        let standing = Standing { is_told, has_applied, has_told };
+        let is_other = self.roles.turn(wants, now_ns, standing);
+        match (before, self.roles.part()) {
+            (Part::Waiting, Part::Telling) => {
+                self.teller.values = std::mem::take(&mut self.applier.values);
+                // Later than whatever it knows of, and not what the other one would say.
+                let last = self.teller.values.values().max().map_or(1, |last| last / 2 + 1);
+                self.teller.next = last * 2 + self.side;
+                self.teller.is_new = true;
+            }
+            (Part::Leaving, Part::Told) => {
+                self.applier.values = std::mem::take(&mut self.teller.values);
+                self.left = is_heard.then(|| self.applier.values.clone());
+                self.teller.dirty.clear();
+                self.applier.is_whole = false;
+            }
+            _ => {}
+        }
+        Ok(is_other)
+    }
+}
+
+/// For how long one of a pair waits for the other one.
+const PATIENCE_NS: u64 = 50_000_000;

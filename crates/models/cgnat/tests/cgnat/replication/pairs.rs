@@ -299,9 +299,9 @@ fn of_two_active_ones_the_one_that_stays_is_right() {
     two.until("told", |two| two.nat(0).function_mut().replication().is_synchronised);
     assert_eq!(two.sessions(1), right, "nobody took anything from it");
     two.follow(1);
-    // Those that only the other one had; what both have opened has the port of this one.
+    // Of 300 that only the other one had, those that were not in the way of one that was told.
     let dropped = two.state(0).tallies[Tally::ReplicationDropped as usize];
-    assert!((300..=400).contains(&dropped), "{dropped}");
+    assert!((200..=300).contains(&dropped), "{dropped}");
 }
 
 #[test]

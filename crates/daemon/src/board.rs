@@ -1,8 +1,8 @@
 //! What workers tell, on its way to the controllers: each has a box of its own, so that one that is
 //! slow takes nothing from another.
 //!
-//! Of each thing that a worker watches, the board keeps whether it was said last to work, for a
-//! controller that begins later.
+//! Of each thing that a worker watches, the board keeps whether it was said last to work, and
+//! whether it was said last to be synchronised, for a controller that begins later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -26,9 +26,16 @@ pub struct Board(Mutex<Inside>);
 
 #[derive(Debug, Default)]
 struct Inside {
-    /// What was told last of each thing that works or does not.
-    latest: BTreeMap<(u16, u64), Event>,
+    /// What was told last of each thing in each respect, by the worker that did.
+    latest: BTreeMap<(u16, u64, Respect), Event>,
     boxes: Vec<Arc<EventBox>>,
+}
+
+/// In what respect something is one way or the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Respect {
+    Works,
+    IsSynchronised,
 }
 
 /// What was told to a controller and not taken yet.
@@ -52,9 +59,9 @@ impl Board {
     /// A worker tells something.
     pub fn tell(&self, told: Told) {
         let mut inside = self.inside();
-        let key = (told.worker, told.event.subject);
         let mut missed = 0;
-        if matches!(told.event.kind, EventKind::Up | EventKind::Down) {
+        if let Some(respect) = Respect::of(told.event.kind) {
+            let key = (told.worker, told.event.subject, respect);
             match inside.latest.len() < ROOM || inside.latest.contains_key(&key) {
                 true => drop(inside.latest.insert(key, told.event)),
                 false => missed = 1,
@@ -76,11 +83,22 @@ impl Board {
         }
         drop(own.take());
         let latest = inside.latest.iter();
-        own.put(latest.map(|((worker, _), event)| Told { worker: *worker, event: *event }), 0);
+        own.put(latest.map(|((worker, ..), event)| Told { worker: *worker, event: *event }), 0);
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Respect {
+    /// None where what was told does not last.
+    fn of(kind: EventKind) -> Option<Respect> {
+        match kind {
+            EventKind::Up | EventKind::Down => Some(Respect::Works),
+            EventKind::Synchronised | EventKind::Unsynchronised => Some(Respect::IsSynchronised),
+            _ => None,
+        }
     }
 }
 
@@ -145,10 +163,20 @@ mod tests {
         assert_eq!((first.missed, boxes[0].bell.read()), (7, Ok(5)));
         board.begin(&boxes[1]);
         assert_eq!(subjects(&boxes[1].take()), [(3, EventKind::Down), (4, EventKind::Up)]);
+        // Whether it is synchronised is another thing than whether it works.
+        board.tell(told(3, EventKind::Unsynchronised));
+        board.tell(told(3, EventKind::Synchronised));
+        board.begin(&boxes[1]);
+        let kinds = [EventKind::Down, EventKind::Synchronised, EventKind::Up];
+        let all: Vec<_> = [3, 3, 4].into_iter().zip(kinds).collect();
+        assert_eq!(subjects(&boxes[1].take()), all);
+        board.tell(told(3, EventKind::Up));
         // One that begins again has nothing twice.
         board.tell(told(4, EventKind::Down));
         board.begin(&boxes[0]);
-        assert_eq!(subjects(&boxes[0].take()), [(3, EventKind::Down), (4, EventKind::Down)]);
+        let kinds = [EventKind::Up, EventKind::Synchronised, EventKind::Down];
+        let all: Vec<_> = [3, 3, 4].into_iter().zip(kinds).collect();
+        assert_eq!(subjects(&boxes[0].take()), all);
     }
 
     #[test]

@@ -39,6 +39,11 @@ impl Account {
         !self.waiting.is_empty()
     }
 
+    /// Whether something that was handed over has no answer yet.
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Takes what is to be handed over.
     pub fn hand_over(&mut self) -> Vec<AnyUpdate> {
         let updates = self.waiting.iter().map(|entry| entry.update.clone()).collect();

@@ -9,8 +9,9 @@
 //! It knows no function: it takes the interfaces that one has at the host, and names its changes.
 //!
 //! The files in reading order: [`config`] has the keys, `places` what they mean on the function,
-//! `account` changes without an answer, `alarms` what an operator is told, `router` a virtual
-//! router as it is known, `machine` the controller, `show` what a person sees.
+//! `account` changes without an answer, `alarms` what an operator is told, `synchrony` whether the
+//! function may take over without harm, `router` a virtual router as it is known, `machine` the
+//! controller, `show` what a person sees.
 
 pub mod config;
 
@@ -19,6 +20,8 @@ mod places;
 mod account;
 
 mod alarms;
+
+mod synchrony;
 
 mod router;
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use controller_kit::{Action, Controller, Event, EventKind, Happening, Link, Setup};
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
-use protocol_kit::{Arrival, Input, Interface, Machine, Neighbour, Output, Socket, Time, Trace};
+use protocol_kit::{
+    Arrival, Departure, Input, Interface, Machine, Neighbour, Output, Socket, Time, Trace,
+};
 use protocol_vrrp::{self as vrrp, Command, Reason, Report, State};
 use serde_json::Value;
 
@@ -16,10 +18,13 @@ use crate::config::Config;
 use crate::places::{OBJECTS_MAX, Object, Places};
 use crate::router::Router;
 use crate::show::{neighbours, show};
+use crate::synchrony::Synchrony;
 
 /// VRRP for a router or a NAT.
 pub struct Vrrp {
     vrrp: vrrp::Vrrp,
+    /// What departs next.
+    departing: Option<Departure>,
     places: Places,
     routers: Vec<Router>,
     account: Account,
@@ -30,6 +35,7 @@ pub struct Vrrp {
     up: BTreeMap<Interface, bool>,
     /// Next hops whose sessions are up, as workers have told.
     hops: BTreeSet<u64>,
+    synchrony: Synchrony,
     /// What workers have told and did not reach the controller.
     missed: u64,
     now: Time,
@@ -58,6 +64,7 @@ impl Controller for Vrrp {
         places.all.iter().for_each(|place| account.add(&place.remove));
         Ok(Vrrp {
             vrrp: vrrp::Vrrp::new(ROUTERS_MAX, OBJECTS_MAX),
+            departing: None,
             places,
             routers: (0..count).map(|_| Router::default()).collect(),
             account,
@@ -65,6 +72,7 @@ impl Controller for Vrrp {
             links: BTreeMap::new(),
             up: BTreeMap::new(),
             hops: BTreeSet::new(),
+            synchrony: Synchrony::default(),
             missed: 0,
             now: Time::ZERO,
         })
@@ -86,7 +94,8 @@ impl Controller for Vrrp {
     fn show(&self) -> Value {
         let tracked = self.places.tracked.iter().map(|object| (object, self.works(object)));
         let counted = (self.account.refused, self.missed);
-        show(&self.vrrp, &self.places, (&self.routers, self.now), (tracked, counted))
+        let function = (tracked, self.is_synchronised(), counted);
+        show(&self.vrrp, &self.places, (&self.routers, self.now), function)
     }
 }
 
@@ -121,19 +130,21 @@ impl Machine for Vrrp {
     fn poll(&mut self, now: Time) -> Option<Output<Action>> {
         self.now = now;
         self.expire(now);
-        while let Some(output) = self.vrrp.poll(now) {
-            match output {
-                Output::Departure(departure) => return Some(Output::Departure(departure)),
-                Output::Report(report) => self.told(report, now),
+        while self.departing.is_none() {
+            match self.vrrp.poll(now) {
+                Some(Output::Departure(departure)) => self.departing = Some(departure),
+                Some(Output::Report(report)) => self.told(report, now),
+                None => break,
             }
         }
-        if let Some(alarm) = self.alarms.next() {
-            return Some(Output::Report(Action::Alarm(alarm)));
+        if self.account.is_waiting() {
+            return Some(Output::Report(Action::Passing(self.account.hand_over())));
         }
-        if !self.account.is_waiting() {
-            return None;
+        // An advertisement leads packets here, which the function must be ready for.
+        if let Some(departure) = self.departing.take_if(|_| !self.account.is_open()) {
+            return Some(Output::Departure(departure));
         }
-        Some(Output::Report(Action::Passing(self.account.hand_over())))
+        self.alarms.next().map(|alarm| Output::Report(Action::Alarm(alarm)))
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -141,7 +152,9 @@ impl Machine for Vrrp {
             return Some(Time::ZERO);
         }
         let own = self.routers.iter().flat_map(|router| [router.mended, router.retry]);
-        own.chain([self.vrrp.deadline()]).flatten().min()
+        // While something waits to depart, an answer is what it waits for.
+        let protocol = self.vrrp.deadline().filter(|_| self.departing.is_none());
+        own.chain([protocol]).flatten().min()
     }
 
     fn neighbours(&self, now: Time) -> Vec<Neighbour> {
@@ -186,8 +199,7 @@ impl Vrrp {
                 self.enter(number, (State::Initialize, Reason::LinkDown), now);
             }
             if let Some(interface) = wanted {
-                let config = self.places.all[number as usize].at(interface);
-                self.command(Command::Add(number, config), now);
+                self.command(Command::Add(number, self.config(number, interface)), now);
             }
             let router = &mut self.routers[number as usize];
             (router.at, router.retry) = (wanted, None);
@@ -217,10 +229,8 @@ impl Vrrp {
         self.routers.resize_with(self.places.all.len(), Router::default);
         self.track(now);
         for (number, old) in before.iter().enumerate() {
-            let place = &self.places.all[number];
-            if let Some(interface) = self.routers[number].at.filter(|_| !place.is_same(old)) {
-                let config = place.at(interface);
-                self.command(Command::Change(number as u32, config), now);
+            if !self.places.all[number].is_same(old) {
+                self.change(number as u32, now);
             }
         }
         self.settle(now);
@@ -229,8 +239,15 @@ impl Vrrp {
         }
     }
 
-    /// A worker tells of a next hop.
+    /// A worker tells of a next hop, or of what another instance has told it.
     fn happened(&mut self, what: Happening, now: Time) {
+        let was_synchronised = self.is_synchronised();
+        if self.synchrony.note(what.worker, what.kind) {
+            if self.is_synchronised() != was_synchronised {
+                (0..self.routers.len() as u32).for_each(|number| self.change(number, now));
+            }
+            return;
+        }
         let is_up = match what.kind {
             EventKind::Up => true,
             EventKind::Down => false,
@@ -242,6 +259,26 @@ impl Vrrp {
             self.hops.remove(&what.subject);
         }
         self.track(now);
+    }
+
+    /// Whether the function has all that another instance of it has; none if there is none.
+    fn is_synchronised(&self) -> Option<bool> {
+        self.synchrony.of(self.places.workers)
+    }
+
+    /// The protocol's configuration of a virtual router at an interface of the kernel. A function
+    /// that has not all that another instance has takes over from it only if that one is silent.
+    fn config(&self, number: u32, interface: Interface) -> vrrp::Config {
+        let mut config = self.places.all[number as usize].at(interface);
+        config.has_preemption &= self.is_synchronised() != Some(false);
+        config
+    }
+
+    /// Lets the protocol know of another configuration of a virtual router.
+    fn change(&mut self, number: u32, now: Time) {
+        if let Some(interface) = self.routers[number as usize].at {
+            self.command(Command::Change(number, self.config(number, interface)), now);
+        }
     }
 
     /// Says which tracked interfaces have a link, and which next hops are there.

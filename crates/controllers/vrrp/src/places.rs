@@ -38,6 +38,8 @@ pub(crate) struct Places {
     pub tracked: Vec<Object>,
     /// The changes by which the function is not the active one, and is it; none where it has none.
     pub set_active: Option<[AnyUpdate; 2]>,
+    /// How many workers the function has.
+    pub workers: usize,
 }
 
 /// Something that is tracked.
@@ -62,7 +64,8 @@ impl Places {
             [Ok(backup), Ok(active)] => Some([backup, active]),
             _ => None,
         };
-        let mut places = Places { all: Vec::new(), tracked: Vec::new(), set_active };
+        let workers = function.workers();
+        let mut places = Places { all: Vec::new(), tracked: Vec::new(), set_active, workers };
         for (number, one) in config.routers.iter().enumerate() {
             let place = places.place(function, number, one)?;
             places.all.push(place);
@@ -196,6 +199,7 @@ impl Places {
         let filled = slots.into_iter().enumerate();
         self.all = filled.map(|(number, slot)| slot.unwrap_or_else(|| retired(number))).collect();
         (self.tracked, self.set_active) = (wanted.tracked, wanted.set_active);
+        self.workers = wanted.workers;
         before
     }
 }

@@ -7,13 +7,18 @@ use serde_json::{Value, json};
 use crate::places::{Object, Place, Places};
 use crate::router::Router;
 
-/// Each virtual router, what is tracked and whether it works, and what became of advertisements;
-/// addresses that the router did not take, and what workers told in vain.
+/// Each virtual router, what is tracked and whether it works, whether the function has all that
+/// another instance has, and what became of advertisements; addresses that the router did not take,
+/// and what workers told in vain.
 pub(crate) fn show<'a>(
     vrrp: &Vrrp,
     places: &Places,
     (routers, now): (&[Router], Time),
-    (tracked, (refused, missed)): (impl Iterator<Item = (&'a Object, bool)>, (u64, u64)),
+    (tracked, is_synchronised, (refused, missed)): (
+        impl Iterator<Item = (&'a Object, bool)>,
+        Option<bool>,
+        (u64, u64),
+    ),
 ) -> Value {
     let counters = vrrp.counters();
     let routers = (0..).zip(places.all.iter().zip(routers));
@@ -23,6 +28,7 @@ pub(crate) fn show<'a>(
         Object::NextHop(number) => json!({"next-hop": number, "works": works}),
     };
     json!({
+        "synchronised": is_synchronised,
         "tracked": tracked.map(object).collect::<Vec<_>>(),
         "routers": routers.map(|(number, of)| router(vrrp, number, of, now)).collect::<Vec<_>>(),
         "counters": {

@@ -233,7 +233,9 @@ impl Interfaces {
 
     /// The address that an ARP request asks for at an interface, and the MAC address with which it
     /// is answered: for its own and virtual addresses, on the outside for those of pools and of
-    /// hosts inside that are translated without sessions, too. None where it is not answered.
+    /// hosts inside that are translated without sessions, too. None where it is not answered; whoever
+    /// announces its own address (RFC 5227 section 3) asks nothing, and an answer of a NAT that was
+    /// active until now would lead switches back to it.
     pub fn arp_answer(&self, payload: &[u8], port: PortId) -> Option<(Ipv4Addr, MacAddr)> {
         let packet = arp::View::parse(payload).ok()?;
         let target = packet.target_ip();
@@ -243,7 +245,7 @@ impl Interfaces {
             || self.virtuals.get(port.0.into(), target.into()).is_some()
             || first_of_side(port) == OUTSIDE && is_pool()
             || is_host();
-        let is_asked = packet.operation() == arp::OPERATION_REQUEST;
+        let is_asked = packet.operation() == arp::OPERATION_REQUEST && packet.sender_ip() != target;
         let mac = (is_asked && is_known).then(|| self.answer(port, target.into()))?;
         Some((target, mac?))
     }

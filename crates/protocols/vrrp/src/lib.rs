@@ -8,8 +8,8 @@
 //! The files in reading order: [`packet`] is the codec, [`frames`] what is around it on the link,
 //! [`config`] is what a controller asks for, [`counters`] counts, `announcements` and `rivals` are
 //! parts of `router`, the states of RFC 9568 section 6.4, [`control`] is what a controller says and
-//! hears, `sockets` has what routers share, [`machine`] holds all routers and finds that of an
-//! advertisement.
+//! hears, `sockets` has what routers share, `place` is where a router is, [`machine`] holds all of
+//! them and finds that of an advertisement.
 
 pub mod packet;
 
@@ -24,6 +24,8 @@ mod announcements;
 mod rivals;
 
 mod router;
+
+mod place;
 
 pub mod control;
 

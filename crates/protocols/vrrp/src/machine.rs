@@ -8,11 +8,12 @@ use protocol_kit::{
 };
 use tables::wheel::Wheel;
 
-use crate::config::{Config, Effect, Group, Key, OWNER, RESIGNS, Tracked, Unusable};
+use crate::config::{Config, Group, Key, OWNER, RESIGNS, Unusable};
 use crate::control::{Command, Report, View};
 use crate::counters::Counters;
 use crate::frames::{self, Payload, TTL};
 use crate::packet::{Ends, Malformed, Packet};
+use crate::place::Place;
 use crate::redact::redact;
 use crate::router::{Heard, Reason, Router, State};
 use crate::sockets::{Sockets, Use};
@@ -26,6 +27,8 @@ pub struct Vrrp {
     wheel: Wheel,
     /// Places that want something now; each is there once.
     ready: VecDeque<u32>,
+    /// Places whose state may have changed.
+    changed: BTreeSet<u32>,
     sockets: Sockets,
     /// What routers that were removed still have to send.
     farewells: VecDeque<(Use, Departure)>,
@@ -35,19 +38,6 @@ pub struct Vrrp {
     objects: Vec<bool>,
     refused: VecDeque<(u32, Unusable)>,
     counters: Counters,
-}
-
-/// Room for a virtual router.
-#[derive(Debug, Default)]
-struct Place {
-    router: Option<Router>,
-    /// Whether the controller has shut it down.
-    is_shut: bool,
-    is_ready: bool,
-    /// Why it takes no part itself, whatever its group does.
-    barred: Option<Reason>,
-    /// The time that the wheel has.
-    timed: Option<Time>,
 }
 
 impl Machine for Vrrp {
@@ -101,6 +91,12 @@ impl Machine for Vrrp {
                 return Some(Output::Departure(departure));
             }
         }
+        // Before an advertisement departs, which leads packets here.
+        while let Some(number) = self.changed.pop_first() {
+            if let Some(report) = self.change_of(number) {
+                return Some(Output::Report(report));
+            }
+        }
         while let Some(&number) = self.ready.front() {
             if let Some(output) = self.next_of(number) {
                 return Some(output);
@@ -114,6 +110,7 @@ impl Machine for Vrrp {
 
     fn deadline(&self) -> Option<Time> {
         let is_waiting = !self.ready.is_empty()
+            || !self.changed.is_empty()
             || !self.refused.is_empty()
             || !self.farewells.is_empty()
             || self.sockets.is_due();
@@ -134,6 +131,7 @@ impl Vrrp {
             keys: BTreeMap::new(),
             wheel: Wheel::new(limit as usize + 1, STEP_BITS),
             ready: VecDeque::with_capacity(limit as usize),
+            changed: BTreeSet::new(),
             sockets: Sockets::default(),
             farewells: VecDeque::new(),
             down: BTreeSet::new(),
@@ -314,15 +312,7 @@ impl Vrrp {
     fn review(&mut self, number: u32, now: Time) {
         let place = &mut self.places[number as usize];
         if let Some(router) = &mut place.router {
-            let is_down = |tracked: &&Tracked| !self.objects[tracked.object as usize];
-            let (mut decrement, mut has_fault) = (0, false);
-            for tracked in router.config.tracked.iter().filter(is_down) {
-                match tracked.effect {
-                    Effect::Decrement(by) => decrement += u32::from(by),
-                    Effect::Fault => has_fault = true,
-                }
-            }
-            router.weigh(decrement);
+            let has_fault = router.weigh(&self.objects);
             let uses = Use::all_of(&router.config);
             let reasons = [
                 (Reason::LinkDown, self.down.contains(&router.config.key.interface)),
@@ -420,6 +410,9 @@ impl Vrrp {
         }
         place.timed = wanted;
         let is_due = place.router.as_ref().is_some_and(Router::is_due);
+        if place.router.as_ref().is_some_and(Router::has_changed) {
+            self.changed.insert(number);
+        }
         if is_due && !place.is_ready {
             place.is_ready = true;
             self.ready.push_back(number);
@@ -439,18 +432,6 @@ impl Vrrp {
             let bytes = frames::announcement(router.config.key.mac(), address);
             return Some(Output::Departure(Departure::Frame { socket, bytes }));
         }
-        if let Some(reason) = router.take_change() {
-            let config = &router.config;
-            let accepts =
-                router.state == State::Active && (config.has_accept_mode || config.is_owner());
-            let state = router.state;
-            return Some(Output::Report(Report::Changed {
-                router: number,
-                state,
-                reason,
-                accepts,
-            }));
-        }
         if let Some((what, peer)) = router.rivals.take_told() {
             return Some(Output::Report(Report::Misconfigured { router: number, peer, what }));
         }
@@ -459,6 +440,15 @@ impl Vrrp {
             None => Report::Healed { router: number },
         };
         Some(Output::Report(report))
+    }
+
+    /// What there is to say of the state of a router.
+    fn change_of(&mut self, number: u32) -> Option<Report> {
+        let router = self.places[number as usize].router.as_mut()?;
+        let reason = router.take_change()?;
+        let (state, config) = (router.state, &router.config);
+        let accepts = state == State::Active && (config.has_accept_mode || config.is_owner());
+        Some(Report::Changed { router: number, state, reason, accepts })
     }
 
     /// The next advertisement of a router, and the socket by which it goes.

@@ -49,7 +49,7 @@ mod tests {
 
     /// The same in a frame, with padding.
     fn frame() -> Vec<u8> {
-        let mut frame = vec![0; ethernet::HEADER_LEN + ipv4::HEADER_LEN];
+        let mut frame = [0; ethernet::HEADER_LEN + ipv4::HEADER_LEN];
         frame[ethernet::offset::TYPE..][..2].copy_from_slice(&TYPE_IPV4);
         frame[ethernet::HEADER_LEN] = ipv4::VERSION_IHL;
         frame[ethernet::HEADER_LEN + ipv4::offset::PROTOCOL] = PROTOCOL_NUMBER;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol_kit::Time;
 
 use crate::announcements::Announcements;
-use crate::config::{Config, OWNER, RESIGNS, interval_cs};
+use crate::config::{Config, Effect, OWNER, RESIGNS, Tracked, interval_cs};
 use crate::packet::{self, Addresses, Ends, INTERVAL_CS_MAX, Packet};
 use crate::rivals::{Rivals, Told};
 
@@ -79,6 +79,8 @@ pub(crate) struct Router {
     expiry: Reason,
     /// Whether the timer has run out while the machine itself was held up, and was given more time.
     was_put_off: bool,
+    /// When it resigns, unless it hears another active router before.
+    leaves: Option<Time>,
     /// Why it would be active if all of its group could be.
     waits: Option<Reason>,
     /// Since when it could take over from a router of lower priority.
@@ -107,6 +109,7 @@ impl Router {
             timer: None,
             expiry: Reason::Silence,
             was_put_off: false,
+            leaves: None,
             waits: None,
             preempts_since: None,
             outgoing: None,
@@ -247,7 +250,8 @@ impl Router {
     fn follow(&mut self, interval: Duration, now: Time) {
         self.active_interval = interval;
         self.timer = Some(now.after(self.down_interval()));
-        (self.expiry, self.was_put_off, self.waits) = (Reason::Silence, false, None);
+        (self.expiry, self.was_put_off) = (Reason::Silence, false);
+        (self.leaves, self.waits) = (None, None);
     }
 
     /// Whether it only waits for the others of its group.
@@ -262,12 +266,14 @@ impl Router {
         }
     }
 
-    /// Leaves its part to another router, because its group does: that one need not wait.
+    /// Leaves its part to another router, because its group does. That one need not wait, but it
+    /// mostly is active already: what resigns comes from the virtual MAC address, too, and would
+    /// lead switches back here.
     pub fn step_back(&mut self, now: Time) {
         if self.state == State::Active {
             self.rivals.clear();
             self.become_backup(Reason::Group, now);
-            self.outgoing = Some((true, 0));
+            self.leaves = Some(now.after(GRACE));
         }
     }
 
@@ -277,6 +283,9 @@ impl Router {
         if self.rivals.expire(now) {
             // Switches may have taken the other one's way for that of the virtual MAC address.
             self.announcements.begin(self.config.announcements, now);
+        }
+        if self.leaves.take_if(|time| *time <= now).is_some() {
+            self.outgoing = Some((true, 0));
         }
         let Some(timer) = self.timer.filter(|timer| *timer <= now) else { return };
         match self.state {
@@ -299,12 +308,22 @@ impl Router {
         }
     }
 
-    /// Sets what tracked objects take away from the configured priority.
-    pub fn weigh(&mut self, decrement: u32) {
+    /// Sets what tracked objects take away from the configured priority, by whether each is up;
+    /// returns whether one is down without which the router cannot do its work.
+    pub fn weigh(&mut self, objects: &[bool]) -> bool {
+        let (mut decrement, mut has_fault) = (0, false);
+        let is_down = |tracked: &&Tracked| !objects[tracked.object as usize];
+        for tracked in self.config.tracked.iter().filter(is_down) {
+            match tracked.effect {
+                Effect::Decrement(by) => decrement += u32::from(by),
+                Effect::Fault => has_fault = true,
+            }
+        }
         self.priority = match self.config.priority {
             OWNER => OWNER,
             other => u32::from(other).saturating_sub(decrement).max(1) as u8,
         };
+        has_fault
     }
 
     /// `Active_Down_Interval` (section 6.1).
@@ -319,7 +338,7 @@ impl Router {
 
     /// Returns the time at which it is to be looked at.
     pub fn deadline(&self) -> Option<Time> {
-        [self.timer, self.announcements.deadline(), self.rivals.deadline()]
+        [self.timer, self.leaves, self.announcements.deadline(), self.rivals.deadline()]
             .into_iter()
             .flatten()
             .min()
@@ -327,10 +346,7 @@ impl Router {
 
     /// Whether it wants something now.
     pub fn is_due(&self) -> bool {
-        self.outgoing.is_some()
-            || self.announcements.is_due()
-            || self.rivals.is_due()
-            || self.changed.is_some()
+        self.outgoing.is_some() || self.announcements.is_due() || self.rivals.is_due()
     }
 
     /// Returns the priority of an advertisement and its next destination: the group, or a peer.
@@ -354,6 +370,11 @@ impl Router {
     /// Returns the address that is to be announced next.
     pub fn next_announcement(&mut self) -> Option<IpAddr> {
         self.announcements.next(&self.config.addresses)
+    }
+
+    /// Whether its state may have changed since that was taken last.
+    pub fn has_changed(&self) -> bool {
+        self.changed.is_some()
     }
 
     /// Returns why its state has changed since the last call, if that is news.
@@ -401,7 +422,7 @@ impl Router {
         self.state = state;
         self.changed = Some(reason);
         (self.was_put_off, self.has_answered) = (false, false);
-        (self.preempts_since, self.waits) = (None, None);
+        (self.preempts_since, self.leaves, self.waits) = (None, None, None);
         self.announcements = Announcements::default();
     }
 
@@ -415,3 +436,6 @@ impl Router {
         self.sorted.sort_unstable();
     }
 }
+
+/// How long a router that steps back with its group waits for another active one before it resigns.
+const GRACE: Duration = Duration::from_millis(5);

@@ -3,20 +3,22 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use controller_kit::{Action, Controller, Event, Link, Setup};
+use controller_kit::{Action, Controller, Event, EventKind, Happening, Link, Setup};
 use controller_vrrp::{Config, Vrrp};
 use engine::Function;
 use function_cgnat::{Cgnat, Pipeline, Update, config as nat};
 use function_kit::erased::configured;
 use function_kit::{NetworkFunction, Shard};
 use machine::clock::Clock;
-use protocol_kit::{Arrival, Input, Interface, Machine, Output, Socket, Time};
+use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Socket, Time};
 use protocol_vrrp::packet::{Addresses, Coverage, Ends, Packet, octets};
 use protocol_vrrp::{Key, frames};
 use serde_json::{Value, json};
 
 const INSIDE: u32 = 3;
 const OUTSIDE: u32 = 4;
+
+const WORKERS: u32 = 2;
 
 /// More than the time without advertisement after which a group becomes active.
 const SILENCE: Duration = Duration::from_secs(4);
@@ -27,38 +29,56 @@ struct Driven {
     nat: Pipeline,
     now: Time,
     changes: Vec<Value>,
+    /// How many changes there were when each frame left.
+    frames: Vec<usize>,
+    /// The number of the next change.
+    number: u64,
 }
 
 fn nat() -> nat::Config {
     let keys = json!({
         "inside-ip": "100.64.0.2", "outside-ip": "192.0.2.2", "pools": ["198.18.0.0/28"],
         "sessions": 64, "subscribers": 16, "pools-answer": "active",
-        "inside-host-interface": "h-in", "outside-host-interface": "h-out",
+        "inside-host-interface": "h-in", "outside-host-interface": "h-out", "core": WORKERS,
     });
     let mut config: nat::Config = serde_json::from_value(keys).expect("keys");
     Cgnat::validate(&mut config).expect("a NAT");
     config
 }
 
-fn config(outside: Value) -> Config {
+/// Both virtual routers with more keys, each with its own.
+fn config(inside: Value, outside: Value) -> Config {
+    let mut first =
+        json!({"interface": "h-in", "vrid": 7, "addresses": ["100.64.0.1"], "group": "nat"});
     let mut second = json!({"interface": "h-out", "vrid": 8, "addresses": ["192.0.2.1"],
         "group": "nat", "track": [{"interface": "h-in", "decrement": 30}]});
-    if let (Value::Object(second), Value::Object(keys)) = (&mut second, outside) {
-        second.extend(keys);
+    for (router, keys) in [(&mut first, inside), (&mut second, outside)] {
+        if let (Value::Object(router), Value::Object(keys)) = (router, keys) {
+            router.extend(keys);
+        }
     }
-    let first =
-        json!({"interface": "h-in", "vrid": 7, "addresses": ["100.64.0.1"], "group": "nat"});
     serde_json::from_value(json!({"routers": [first, second]})).expect("keys")
 }
 
 impl Driven {
     fn new() -> Driven {
+        Driven::with(config(json!({}), json!({})))
+    }
+
+    fn with(config: Config) -> Driven {
         let function = configured::<Cgnat>(nat());
         let setup = Setup { function: Some(&*function), state: Vec::new(), seed: 7 };
-        let vrrp = Vrrp::new(&config(json!({})), setup).expect("they fit");
-        let shard = Shard { index: 0, count: 1 };
+        let vrrp = Vrrp::new(&config, setup).expect("they fit");
+        let shard = Shard { index: 0, count: WORKERS };
         let nat = Pipeline::new(&nat(), shard, Clock::with_rate(1e9), 0).expect("memory");
-        let mut driven = Driven { vrrp, nat, now: Time::ZERO, changes: Vec::new() };
+        let mut driven = Driven {
+            vrrp,
+            nat,
+            now: Time::ZERO,
+            changes: Vec::new(),
+            frames: Vec::new(),
+            number: 0,
+        };
         driven.poll();
         driven
     }
@@ -87,6 +107,20 @@ impl Driven {
         self
     }
 
+    /// A worker tells.
+    fn happened(&mut self, worker: u16, kind: EventKind) -> &mut Driven {
+        let what = Happening { worker, kind, subject: 0, at: self.now };
+        self.input(Input::Command(Event::Happened(what)))
+    }
+
+    /// Another NAT advertises outside for a time that is longer than this one would wait for it.
+    fn hear(&mut self, priority: u8) -> &mut Driven {
+        for _ in 0..10 {
+            self.pass(Duration::from_secs(1)).advertise(priority);
+        }
+        self
+    }
+
     /// Another NAT advertises outside.
     fn advertise(&mut self, priority: u8) -> &mut Driven {
         let address: IpAddr = [192, 0, 2, 1].into();
@@ -101,17 +135,24 @@ impl Driven {
     }
 
     fn poll(&mut self) {
-        let mut number = 0;
         while let Some(output) = self.vrrp.poll(self.now) {
-            let Output::Report(Action::Passing(updates)) = output else { continue };
+            let updates = match output {
+                Output::Report(Action::Passing(updates)) => updates,
+                Output::Departure(Departure::Frame { .. }) => {
+                    self.frames.push(self.changes.len());
+                    continue;
+                }
+                _ => continue,
+            };
             for update in updates {
                 self.changes.push(update.value());
                 let typed = *update.typed::<Update>().expect("one of the NAT");
+                let number = self.number;
                 let event = match self.nat.apply(typed, 0) {
                     Ok(()) => Event::Applied { first: number, count: 1, at: self.now },
                     Err(why) => Event::Refused { number, why },
                 };
-                number += 1;
+                self.number += 1;
                 self.vrrp.input(self.now, Input::Command(event));
             }
         }
@@ -151,6 +192,11 @@ fn both_sides_of_a_nat_change_together() {
     assert_eq!(driven.states(), ["initialize"; 2], "the group is not whole");
     driven.links(&[("h-in", INSIDE), ("h-out", OUTSIDE)]).pass(SILENCE);
     assert_eq!(
+        driven.frames.first(),
+        Some(&COMES.len()),
+        "the NAT is ready before it is announced"
+    );
+    assert_eq!(
         (driven.states(), driven.changed()),
         (vec!["active".into(); 2], COMES.map(str::to_owned).to_vec())
     );
@@ -181,8 +227,71 @@ fn both_sides_of_a_nat_change_together() {
 }
 
 #[test]
+fn a_nat_that_is_told_of_sessions_takes_over_from_another_one_when_it_knows_them() {
+    use EventKind::{Synchronised, Unsynchronised};
+    let (active, backup) = (vec!["active".to_owned(); 2], vec!["backup".to_owned(); 2]);
+    let links = [("h-in", INSIDE), ("h-out", OUTSIDE)];
+    let synchronised = |driven: &Driven| Controller::show(&driven.vrrp)["synchronised"].clone();
+
+    let mut driven = Driven::new();
+    driven.links(&links).hear(50);
+    assert_eq!((driven.states(), synchronised(&driven)), (active.clone(), Value::Null));
+
+    let mut driven = Driven::new();
+    driven.happened(0, Unsynchronised).links(&links).hear(50);
+    assert_eq!((driven.states(), synchronised(&driven)), (backup.clone(), json!(false)));
+    driven.happened(0, Synchronised).hear(50);
+    assert_eq!(driven.states(), backup, "the second worker has told nothing yet");
+    driven.happened(1, Unsynchronised).hear(50);
+    assert_eq!(driven.states(), backup);
+    driven.happened(1, Synchronised).happened(0, Unsynchronised).hear(50);
+    assert_eq!(driven.states(), backup, "the first one has lost what it knew");
+    driven.happened(0, Synchronised).hear(50);
+    assert_eq!((driven.states(), synchronised(&driven)), (active.clone(), json!(true)));
+    driven.happened(0, Unsynchronised).hear(50);
+    assert_eq!(driven.states(), active, "it is active already");
+
+    // Its sessions are better than none.
+    driven.advertise(200);
+    assert_eq!(driven.states(), backup);
+    driven.hear(50);
+    assert_eq!(driven.states(), backup);
+    driven.pass(SILENCE);
+    assert_eq!(driven.states(), active, "nobody else is there");
+
+    // A NAT that leaves need not be taken over from.
+    driven.advertise(200).hear(50).advertise(0).pass(Duration::from_secs(1));
+    assert_eq!(driven.states(), active, "the other one has resigned");
+}
+
+#[test]
+fn other_keys_do_not_let_a_nat_take_over_earlier() {
+    use EventKind::{Synchronised, Unsynchronised};
+    let mut driven = Driven::new();
+    let links = [("h-in", INSIDE), ("h-out", OUTSIDE)];
+    driven.happened(0, Unsynchronised).links(&links).hear(50);
+    let function = configured::<Cgnat>(nat());
+    let untracked = config(json!({}), json!({"track": []}));
+    assert!(driven.vrrp.reload(&untracked, Some(&*function), driven.now));
+    driven.hear(50);
+    assert_eq!(driven.states(), ["backup"; 2]);
+    for worker in 0..2 {
+        driven.happened(worker, Synchronised);
+    }
+    driven.hear(50);
+    assert_eq!(driven.states(), ["active"; 2]);
+
+    let mut driven = Driven::with(config(json!({"preempt": false}), json!({"preempt": false})));
+    for worker in 0..2 {
+        driven.happened(worker, Synchronised);
+    }
+    driven.links(&links).hear(50);
+    assert_eq!(driven.states(), ["backup"; 2], "it is not to take over at all");
+}
+
+#[test]
 fn a_group_has_one_priority() {
-    let mut other = config(json!({"priority": 120}));
+    let mut other = config(json!({}), json!({"priority": 120}));
     let refused = Vrrp::validate(&mut other).expect_err("another priority");
     assert_eq!(refused.key, "routers[1].group");
 }

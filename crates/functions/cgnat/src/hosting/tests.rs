@@ -206,6 +206,10 @@ fn the_active_nat_alone_answers_and_forwards() {
         assert_eq!(nat.answers(OUTSIDE, SHARED), Some(VIRTUAL[1]));
         for (side, port) in [INSIDE, OUTSIDE].into_iter().enumerate() {
             assert_eq!(nat.answers(port, virtual_ip(side)), Some(VIRTUAL[side]));
+            // The other NAT has become active and announces its address.
+            let own = Own { mac: VIRTUAL[side].0, ipv4: Some(virtual_ip(side)), ipv6: None };
+            let said = question(&own, virtual_ip(side).into(), None).expect("a question");
+            assert_eq!(nat.pass(port, &said).0, Verdict::Punt(punt::ARP));
         }
         assert_eq!(nat.answers(INSIDE, SHARED), None, "pools are outside");
         assert_eq!(nat.verdict(INSIDE, &transit), Verdict::Forward(OUTSIDE));

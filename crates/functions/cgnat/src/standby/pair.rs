@@ -26,7 +26,8 @@ pub struct Pair {
     journal: Option<Box<Journal>>,
     /// The next session that is taken for used, after it took over.
     young: Option<Number>,
-    is_ready: bool,
+    /// What control was told last of [`Pair::note_readiness`]; nothing at first.
+    is_ready: Option<bool>,
     event: Option<Event>,
 }
 
@@ -40,7 +41,7 @@ impl Pair {
     ) -> Pair {
         (state.is_active, state.opens) = (false, false);
         let journal = Some(Box::new(journal));
-        Pair { roles, teller, applier, journal, young: None, is_ready: false, event: None }
+        Pair { roles, teller, applier, journal, young: None, is_ready: None, event: None }
     }
 
     /// Tells or applies changes, as much as a round may, and takes the part that control wants.
@@ -106,13 +107,15 @@ impl Pair {
         }
     }
 
-    /// Whether it knows all sessions, so that it may become active without harm.
+    /// Whether it knows all sessions, so that it may become active without harm; one that leaves
+    /// does not know what the other one has opened since.
     fn note_readiness(&mut self, now: Ticks) {
         let is_ready = match self.roles.part() {
             Part::Told | Part::Waiting => self.applier.is_whole(),
-            Part::Telling | Part::Leaving => true,
+            Part::Telling => true,
+            Part::Leaving => false,
         };
-        if std::mem::replace(&mut self.is_ready, is_ready) != is_ready {
+        if self.is_ready.replace(is_ready) != Some(is_ready) {
             let kind = if is_ready { EventKind::Synchronised } else { EventKind::Unsynchronised };
             self.event = Some(Event { kind, subject: 0, at: now });
         }

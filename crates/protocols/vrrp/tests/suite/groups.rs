@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use protocol_kit::{Arrival, Input, Machine, Output, Time};
-use protocol_vrrp::{Command, Config, Group, Key, Reason, Report, State, Vrrp};
+use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
+use protocol_vrrp::packet::{Addresses, Coverage, Ends, Packet, octets};
+use protocol_vrrp::{Command, Config, Group, Key, Reason, Report, State, Vrrp, frames};
 use simulation::{Plan, Quality, Said, Simulation, World, simulate};
 
 use crate::lan::{Node, router};
@@ -127,12 +128,14 @@ struct Alone {
     vrrp: Vrrp,
     now: Time,
     told: [Option<(State, Reason)>; 2],
+    /// The priorities of advertisements, with the state of the first one at that time.
+    sent: Vec<(u8, Option<(State, Reason)>)>,
 }
 
 impl Alone {
     fn new() -> Alone {
         let (vrrp, now) = (Vrrp::new(2, 0), Time::ZERO);
-        Alone { vrrp, now, told: [None; 2] }
+        Alone { vrrp, now, told: [None; 2], sent: Vec::new() }
     }
 
     fn input(&mut self, input: Input<'_, Command>) {
@@ -149,10 +152,31 @@ impl Alone {
         self.now = end;
     }
 
+    /// Another node advertises on a link.
+    fn hear(&mut self, link: usize, priority: u8) {
+        let key = config(link, 1, priority).key;
+        let octets = octets(&[[10, 0, link as u8, 100].into()]);
+        let ends = Ends { from: primary(false, 1), to: frames::group(false) };
+        let addresses = Addresses::new(false, &octets);
+        let packet = Packet { vrid: key.vrid, priority, interval_cs: 5, addresses };
+        let bytes = packet.emit(ends, Coverage::Message);
+        let frame = frames::advertisement(key.mac(), ends, &bytes);
+        let (socket, interface) = (Socket(0), key.interface);
+        self.input(Input::Arrival(Arrival::Frame { socket, interface, bytes: &frame }));
+    }
+
     fn poll(&mut self) {
         while let Some(output) = self.vrrp.poll(self.now) {
-            if let Output::Report(Report::Changed { router, state, reason, .. }) = output {
-                self.told[router as usize] = Some((state, reason));
+            match output {
+                Output::Report(Report::Changed { router, state, reason, .. }) => {
+                    self.told[router as usize] = Some((state, reason));
+                }
+                Output::Departure(Departure::Frame { bytes, .. }) => {
+                    let payload = frames::parse(&bytes);
+                    let packet = payload.and_then(|it| Packet::parse(it.bytes, it.ends).ok());
+                    self.sent.extend(packet.map(|packet| (packet.priority, self.told[0])));
+                }
+                _ => {}
             }
         }
     }
@@ -183,4 +207,28 @@ fn a_group_waits_for_its_last_member_and_falls_with_the_first() {
     assert_eq!(alone.told[1], Some((idle, Reason::Group)));
     let owner = Config { priority: 255, ..config(0, 0, 100) };
     assert!(owner.check(0).is_err(), "an owner waits for nobody");
+}
+
+#[test]
+fn a_group_that_steps_back_resigns_where_nobody_else_is_active() {
+    for (is_there, resigns) in [(true, 0), (false, 1)] {
+        let mut alone = Alone::new();
+        for link in 0..2 {
+            alone.input(Input::Command(Command::Add(link as u32, config(link, 0, 100))));
+        }
+        alone.pass(Duration::from_secs(1));
+        let (_, told) = alone.sent[0];
+        assert_eq!(told, Some((State::Active, Reason::Silence)), "it is told before it departs");
+        alone.sent.clear();
+        alone.hear(0, 200);
+        let backup = |reason| Some((State::Backup, reason));
+        assert_eq!(alone.told, [backup(Reason::Outranked), backup(Reason::Group)]);
+        alone.pass(Duration::from_millis(2));
+        if is_there {
+            alone.hear(1, 200);
+        }
+        alone.pass(Duration::from_millis(20));
+        let sent = alone.sent.iter().filter(|(priority, _)| *priority == 0).count();
+        assert_eq!((sent, alone.sent.len()), (resigns, resigns), "{:?}", alone.sent);
+    }
 }

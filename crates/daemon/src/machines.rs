@@ -12,7 +12,7 @@ use crate::error::RunError;
 /// sockets is logged, once as long as it is the same.
 ///
 /// # Errors
-/// When a thread is not available.
+/// When files that a machine needs are of no use, or a thread is not available.
 pub(crate) fn drive(
     machines: Vec<Companion>,
     observer: &Arc<Observer>,
@@ -26,5 +26,5 @@ pub(crate) fn drive(
         }
     };
     Machines::start(machines, (observer, "beside the workers"), tell)
-        .map_err(|error| RunError::setup(format!("no thread beside the workers: {error}"), ""))
+        .map_err(|error| RunError::setup(error.to_string(), ""))
 }

@@ -2,6 +2,8 @@
 
 use protocol_kit::Arrival;
 
+use crate::tls::TlsCounters;
+
 /// What a host has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -23,6 +25,8 @@ pub struct Counters {
     pub bytes_sent: u64,
     /// Open sockets that an error has closed.
     pub failed: u64,
+    /// Streams that TLS has ended, or has not let begin, by reason.
+    pub tls: TlsCounters,
     /// Streams that failed because more bytes departed than there is room for.
     pub overflows: u64,
     /// Sockets that the machine wanted to open by the number of an open one.

@@ -19,7 +19,7 @@ use crate::links::Links;
 use crate::observed::Observed;
 use crate::observer::Observer;
 use crate::socket::{Held, Kind};
-use crate::stream::Refused;
+use crate::stream::{Refused, Stream};
 use crate::told::{self, Sent};
 
 mod accepting;
@@ -31,6 +31,9 @@ pub struct Host<M: Machine> {
     listeners: BTreeSet<Socket>,
     /// Listeners for whose streams the kernel has no room, and when they try again.
     resting: BTreeMap<Socket, Time>,
+    /// Accepted streams in the handshake of TLS, of which the machine has not heard, and when it
+    /// takes too long.
+    greeting: BTreeMap<Socket, Time>,
     /// Streams with bytes or an end that departed and were not given to the kernel.
     departing: BTreeSet<Socket>,
     links: Links,
@@ -63,6 +66,7 @@ impl<M: Machine> Host<M> {
             sockets: BTreeMap::new(),
             listeners: BTreeSet::new(),
             resting: BTreeMap::new(),
+            greeting: BTreeMap::new(),
             departing: BTreeSet::new(),
             links,
             observed: Observed::new(&Arc::default(), ""),
@@ -137,7 +141,8 @@ impl<M: Machine> Host<M> {
         let now = self.now();
         // One that is past stands for at once.
         let deadline = self.machine.deadline().map(|deadline| deadline.max(now));
-        let waits = deadline.iter().chain(self.resting.values()).map(|time| time.since(now));
+        let waits = deadline.iter().chain(self.resting.values()).chain(self.greeting.values());
+        let waits = waits.map(|time| time.since(now));
         let wait = waits
             .fold(if self.is_restless { Duration::ZERO } else { patience }, Ord::min)
             .min(WAIT_MAX);
@@ -165,6 +170,7 @@ impl<M: Machine> Host<M> {
             }
         }
         self.wake_listeners();
+        self.end_greetings();
         self.drain();
         let now = self.now();
         self.observed.ends((&self.machine, now), self.counters, &self.sockets);
@@ -186,6 +192,9 @@ impl<M: Machine> Host<M> {
                     observed.hears(&arrival, &*machine, None);
                     machine.input(now, Input::Arrival(arrival));
                 });
+                if stream.stands() {
+                    self.greeting.remove(&number);
+                }
                 self.go_on(number, done, now);
             }
             Some(Kind::Udp(_) | Kind::Packets(_) | Kind::Frames(_) | Kind::Netlink(_)) => {
@@ -256,7 +265,7 @@ impl<M: Machine> Host<M> {
             Departure::Open { socket, opening } => self.open(socket, &opening, now),
             Departure::Close { socket } => match self.remove(socket) {
                 // The kernel forgets what is closed.
-                Some(held) => drop(held),
+                Some(mut held) => drop(held.kind.stream().map(Stream::close)),
                 None => self.counters.misdirected += 1,
             },
             Departure::Datagram { socket, interface, via, from, to, ttl, bytes } => {
@@ -374,11 +383,19 @@ impl<M: Machine> Host<M> {
 
     /// A socket is not there, or no longer.
     fn fail(&mut self, socket: Socket, error: SocketError, now: Time) {
+        let is_known = !self.greeting.contains_key(&socket);
         drop(self.remove(socket));
+        self.note_failure(error);
+        if is_known {
+            self.tell(now, Arrival::Failed { socket });
+        }
+    }
+
+    fn note_failure(&mut self, error: SocketError) {
+        self.counters.tls.note(&error.source);
         if self.failures.len() < FAILURES_MAX {
             self.failures.push(error);
         }
-        self.tell(now, Arrival::Failed { socket });
     }
 
     fn remove(&mut self, number: Socket) -> Option<Held> {
@@ -386,6 +403,7 @@ impl<M: Machine> Host<M> {
         self.departing.remove(&number);
         self.observed.closed(number);
         self.resting.remove(&number);
+        self.greeting.remove(&number);
         self.listeners.remove(&number);
         // Its number may be one that a listener waits for.
         let waits = |one: &Socket| match self.sockets.get_mut(one).map(|held| &mut held.kind) {

@@ -12,10 +12,10 @@
 //! not there is counted and does no harm.
 //!
 //! The files in reading order: `told` has messages with their addresses, `udp`, `packets` and
-//! `frames` are sockets for messages, `options` are those of sockets, `stream` and `listener` are
-//! sockets for streams, `netlink` one of the kernel's, `socket` is one of any kind, `links`
-//! hears of links, `observer` is what others see of a host, `frame` and `observed` are its traces,
-//! [`Host`] is the loop.
+//! `frames` are sockets for messages, `options` are those of sockets, `tls` is what encrypts,
+//! `stream` and `listener` are sockets for streams, `netlink` one of the kernel's, `socket` is one
+//! of any kind, `links` hears of links, `observer` is what others see of a host, `frame` and
+//! `observed` are its traces, [`Host`] is the loop.
 //!
 //! **Not supported:** datagrams that are handed to a neighbour whatever their destination
 //! (`Departure::Datagram` with `via`), as the kernel keeps what is addressed to itself; they are
@@ -35,6 +35,8 @@ mod packets;
 mod frames;
 
 mod options;
+
+mod tls;
 
 mod stream;
 
@@ -61,3 +63,4 @@ pub use error::SocketError;
 pub use host::Host;
 pub use machines::Machines;
 pub use observer::{Observer, Record, Timers, Trace};
+pub use tls::{TlsCounters, TlsTrouble};

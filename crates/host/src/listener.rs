@@ -5,14 +5,16 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::sync::Arc;
 
 use nix::libc;
 use nix::sys::epoll::EpollFlags;
-use protocol_kit::{Endpoint, StreamOptions};
+use protocol_kit::{Endpoint, StreamOptions, Tls};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::options;
 use crate::stream::{Accepted, plain};
+use crate::tls::{self, Session};
 
 /// A listener.
 pub(crate) struct Listener {
@@ -27,6 +29,8 @@ pub(crate) struct Listener {
     pub rests: bool,
     /// The file of a Unix socket.
     file: Option<Metadata>,
+    /// By what its streams are encrypted.
+    tls: Option<Arc<Tls>>,
 }
 
 impl Listener {
@@ -39,6 +43,7 @@ impl Listener {
         options: &StreamOptions,
         streams: &Range<u32>,
     ) -> io::Result<Listener> {
+        options.tls.as_ref().map_or(Ok(()), |tls| tls::check(tls))?;
         let kind = Type::STREAM.nonblocking().cloexec();
         let (socket, file) = match at {
             Endpoint::Tcp(local) => {
@@ -60,7 +65,8 @@ impl Listener {
         };
         socket.listen(BACKLOG)?;
         let (at, streams, lowest) = (at.clone(), streams.clone(), streams.start);
-        Ok(Listener { socket, at, streams, lowest, rests: false, file })
+        let tls = options.tls.clone();
+        Ok(Listener { socket, at, streams, lowest, rests: false, file, tls })
     }
 
     /// What the kernel is to tell.
@@ -81,6 +87,14 @@ impl Listener {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Begins the session of an accepted stream; `None` of a plain one.
+    ///
+    /// # Errors
+    /// When the files are of no use any more.
+    pub fn session(&self) -> io::Result<Option<Session>> {
+        self.tls.as_ref().map(|tls| Session::accepted(tls)).transpose()
     }
 }
 

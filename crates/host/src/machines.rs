@@ -2,7 +2,6 @@
 //! waits for.
 
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -13,6 +12,7 @@ use protocol_kit::{Companion, Several};
 use crate::error::SocketError;
 use crate::host::Host;
 use crate::observer::Observer;
+use crate::tls;
 
 /// Machines that are driven together. Dropping them ends them and closes their sockets.
 #[derive(Default)]
@@ -27,20 +27,26 @@ impl Machines {
     /// sockets.
     ///
     /// # Errors
-    /// When the kernel has no thread or no room for one more file.
+    /// When the files by which streams are encrypted are of no use, or the kernel has no thread or
+    /// no room for one more file.
     pub fn start(
         machines: Vec<Companion>,
         (observer, name): (&Arc<Observer>, &str),
         tell: impl FnMut(&SocketError) + Send + 'static,
-    ) -> io::Result<Machines> {
+    ) -> Result<Machines, SocketError> {
         if machines.is_empty() {
             return Ok(Machines::default());
         }
-        let host = Host::new(Several::new(machines))?.seen_by(observer, name);
+        for tls in machines.iter().filter_map(|machine| machine.tls()) {
+            let what = || "streams of a machine".to_owned();
+            tls::check(tls).map_err(|source| SocketError { what: what(), source })?;
+        }
+        let no_thread = |source| SocketError { what: "no thread for machines".to_owned(), source };
+        let host = Host::new(Several::new(machines)).map_err(no_thread)?.seen_by(observer, name);
         let stops = Arc::<AtomicBool>::default();
         let asked = Arc::clone(&stops);
         let thread = thread::Builder::new().name("host".to_owned());
-        let thread = thread.spawn(move || drive(host, &asked, tell))?;
+        let thread = thread.spawn(move || drive(host, &asked, tell)).map_err(no_thread)?;
         Ok(Machines { stops, thread: Some(thread) })
     }
 }

@@ -1,4 +1,4 @@
-//! A stream of TCP or of a Unix socket.
+//! A stream of TCP or of a Unix socket, plain or by TLS.
 //!
 //! What departs waits here until the kernel takes it. A turn reads a bounded number of bytes, so
 //! that no stream keeps the others waiting.
@@ -14,6 +14,7 @@ use protocol_kit::{Arrival, Endpoint, STREAM_ROOM, StreamOptions};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::options;
+use crate::tls::{Handshake, Session};
 
 /// A stream.
 pub(crate) struct Stream {
@@ -21,8 +22,11 @@ pub(crate) struct Stream {
     socket: Socket,
     /// The far end, for errors.
     pub peer: Box<str>,
-    /// False until it is connected.
+    /// False until the kernel has connected it.
+    is_connected: bool,
+    /// False until it is connected, and the handshake of TLS done. The machine hears of it then.
     stands: bool,
+    tls: Option<Box<Session>>,
     /// What has departed and the kernel has not taken.
     waiting: VecDeque<u8>,
     departing: Departing,
@@ -85,32 +89,50 @@ impl Stream {
             }
             Endpoint::Unix(path) => (Socket::new(Domain::UNIX, kind, None)?, SockAddr::unix(path)?),
         };
+        let tls = options.tls.as_ref().map(|tls| Session::connecting(tls)).transpose()?;
         match socket.connect(&address) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
             Err(error) => return Err(error),
         }
-        Ok(Stream::new(number, socket, to.to_string(), false))
+        Ok(Stream::new(number, socket, to.to_string(), tls))
     }
 
-    /// A stream that a listener has accepted.
-    pub fn accepted(number: protocol_kit::Socket, accepted: Accepted) -> Stream {
+    /// A stream that a listener has accepted. A plain one stands.
+    pub fn accepted(
+        number: protocol_kit::Socket,
+        accepted: Accepted,
+        tls: Option<Session>,
+    ) -> Stream {
         let peer = accepted.peer.map_or("Unix".into(), |peer| Endpoint::Tcp(peer).to_string());
-        Stream::new(number, accepted.socket, peer, true)
+        let stream = Stream::new(number, accepted.socket, peer, tls);
+        Stream { is_connected: true, stands: stream.tls.is_none(), ..stream }
     }
 
-    fn new(number: protocol_kit::Socket, socket: Socket, peer: String, stands: bool) -> Stream {
+    fn new(
+        number: protocol_kit::Socket,
+        socket: Socket,
+        peer: String,
+        tls: Option<Session>,
+    ) -> Stream {
         Stream {
             number,
             socket,
             peer: peer.into(),
-            stands,
+            is_connected: false,
+            stands: false,
+            tls: tls.map(Box::new),
             waiting: VecDeque::new(),
             departing: Departing::Yes,
             is_wanted: true,
             has_ended: false,
             is_silent: false,
         }
+    }
+
+    /// Whether the machine has heard of it.
+    pub fn stands(&self) -> bool {
+        self.stands
     }
 
     /// Its ends, the local one first; `None` of a Unix socket.
@@ -122,9 +144,14 @@ impl Stream {
     /// What the kernel is to tell; `None` for not even errors.
     pub fn interest(&self) -> Option<EpollFlags> {
         let mut flags = EpollFlags::empty();
-        flags.set(EpollFlags::EPOLLOUT, !self.stands || !self.waiting.is_empty());
-        flags.set(EpollFlags::EPOLLIN, self.stands && self.reads());
+        let has_more = !self.waiting.is_empty() || self.encrypted_wait();
+        flags.set(EpollFlags::EPOLLOUT, !self.is_connected || has_more);
+        flags.set(EpollFlags::EPOLLIN, self.is_connected && self.reads());
         (!flags.is_empty() || !self.is_silent).then_some(flags)
+    }
+
+    fn encrypted_wait(&self) -> bool {
+        self.tls.as_ref().is_some_and(|session| session.wants_write())
     }
 
     fn reads(&self) -> bool {
@@ -170,8 +197,8 @@ impl Stream {
         buffer: &mut [u8],
         tell: Tell<'_>,
     ) -> io::Result<()> {
-        if !self.stands {
-            return self.stand(tell);
+        if !self.stands && !self.stand(tell)? {
+            return Ok(());
         }
         if events.contains(EpollFlags::EPOLLOUT) {
             self.flush(tell)?;
@@ -187,26 +214,42 @@ impl Stream {
         Ok(())
     }
 
-    /// Looks whether it is connected.
-    fn stand(&mut self, tell: Tell<'_>) -> io::Result<()> {
-        self.socket.take_error()?.map_or(Ok(()), Err)?;
+    /// Looks whether it stands now.
+    fn stand(&mut self, tell: Tell<'_>) -> io::Result<bool> {
+        if !self.is_connected {
+            self.socket.take_error()?.map_or(Ok(()), Err)?;
+        }
         let peer = match self.socket.peer_addr() {
             Ok(peer) => plain(&peer),
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => return Ok(()),
+            // It is not yet, or no longer: then what it has says more.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected && !self.is_connected => {
+                return Ok(false);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => None,
             Err(error) => return Err(error),
         };
+        self.is_connected = true;
+        if let Some(session) = &mut self.tls
+            && session.shake_hands(&self.socket)? == Handshake::Waiting
+        {
+            return Ok(false);
+        }
         self.stands = true;
         let local = plain(&self.socket.local_addr()?);
         tell(Arrival::Connected { socket: self.number, local, peer });
-        Ok(())
+        Ok(true)
     }
 
     fn receive(&mut self, buffer: &mut [u8], tell: Tell<'_>) -> io::Result<()> {
         let socket = self.number;
         let mut left = TURN_MAX;
-        while left > 0 {
-            let len = buffer.len().min(left);
-            match (&self.socket).read(&mut buffer[..len]) {
+        // Of what a session holds the kernel would tell nothing.
+        while left > 0 || self.tls.as_ref().is_some_and(|session| session.holds()) {
+            let read = match &mut self.tls {
+                None => (&self.socket).read(buffer),
+                Some(session) => session.read(&self.socket, buffer),
+            };
+            match read {
                 Ok(0) => {
                     self.has_ended = true;
                     tell(Arrival::Finished { socket });
@@ -214,8 +257,8 @@ impl Stream {
                 }
                 Ok(count) => {
                     tell(Arrival::Bytes { socket, bytes: &buffer[..count] });
-                    left -= count;
-                    if count < len {
+                    left = left.saturating_sub(count);
+                    if count < buffer.len() && self.tls.is_none() {
                         return Ok(());
                     }
                 }
@@ -235,7 +278,11 @@ impl Stream {
         let mut count = 0;
         while !self.waiting.is_empty() {
             let (first, _) = self.waiting.as_slices();
-            match self.socket.send_with_flags(first, libc::MSG_NOSIGNAL) {
+            let sent = match &mut self.tls {
+                None => self.socket.send_with_flags(first, libc::MSG_NOSIGNAL),
+                Some(session) => session.write(&self.socket, first),
+            };
+            match sent {
                 Ok(taken) => {
                     self.waiting.drain(..taken);
                     count += taken;
@@ -249,15 +296,36 @@ impl Stream {
             if self.waiting.capacity() > KEPT_MAX {
                 self.waiting = VecDeque::new();
             }
-            if self.departing == Departing::Finishing {
-                self.departing = Departing::Finished;
-                self.socket.shutdown(Shutdown::Write)?;
-            }
+            self.flush_last()?;
         }
         if count > 0 {
             tell(Arrival::Taken { socket: self.number, count });
         }
         Ok(())
+    }
+
+    /// Gives the kernel what is encrypted, and the end where there is one.
+    fn flush_last(&mut self) -> io::Result<()> {
+        let is_finishing = self.departing == Departing::Finishing;
+        let is_empty = match &mut self.tls {
+            None => true,
+            Some(session) if is_finishing => session.end(&self.socket)?,
+            Some(session) => session.push(&self.socket)?,
+        };
+        if is_finishing && is_empty {
+            self.departing = Departing::Finished;
+            self.socket.shutdown(Shutdown::Write)?;
+        }
+        Ok(())
+    }
+
+    /// It is closed: the far end of a session is told, or it would take that for a cut. What waits
+    /// is dropped.
+    pub fn close(&mut self) {
+        if let (Some(session), true) = (&mut self.tls, self.stands) {
+            // Whatever the kernel says, this was all.
+            let _ = session.end(&self.socket);
+        }
     }
 }
 

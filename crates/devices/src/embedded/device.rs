@@ -53,7 +53,11 @@ pub(super) fn drive<N: NetworkFunction>(
 ) -> Result<Machines, SetupError> {
     // What goes wrong with sockets, the function itself tells by what it counts.
     let machines = Machines::start(N::machines(function), (&Arc::default(), ""), |_| ());
-    machines.map_err(|source| SetupError::Memory { what: "a thread beside a worker", source })
+    let of_table = |error: host::SocketError| SetupError::Table {
+        what: "what is beside a worker",
+        why: error.to_string(),
+    };
+    machines.map_err(of_table)
 }
 
 /// Returns the end of a trial that starts now.

@@ -32,7 +32,14 @@ pub fn validate(config: &mut Config) -> Result<(), Invalid> {
 }
 
 fn validate_replication(config: &Config) -> Result<(), Invalid> {
-    let Replication { role, address, peer, port, .. } = config.replication;
+    let Replication { role, address, peer, port, ref tls, .. } = config.replication;
+    if tls.is_some() && matches!(role, Role::None | Role::Rehearsal) {
+        return refuse(
+            "replication.tls",
+            "there is no link to another NAT to encrypt".to_owned(),
+            "Set `replication.role` to `active`, `standby` or `pair`, or leave `tls` out",
+        );
+    }
     match (role, peer) {
         (Role::Pair, None) => {
             return refuse(
@@ -196,3 +203,36 @@ fn validate_logging(config: &Config) -> Result<(), Invalid> {
 /// Outside addresses of all pools and rules together: each takes up to 1 MiB where all ports are
 /// used.
 const ADDRESSES_MAX: u64 = 65_536;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_to_another_nat_may_be_encrypted() {
+        let files =
+            r#"{"certificate": "a.pem", "key": "a.key", "ca": "ca.pem", "name": "b.example"}"#;
+        let with = |role: &str| {
+            let text = format!(r#"{{"replication": {{{role}, "tls": {files}}}}}"#);
+            serde_json::from_str::<Config>(&text).expect("it is a configuration")
+        };
+        for role in [
+            r#""role": "active""#,
+            r#""role": "standby""#,
+            r#""role": "pair", "address": "10.0.0.1", "peer": "10.0.0.2""#,
+        ] {
+            let config = with(role);
+            assert!(validate_replication(&config).is_ok(), "{role}");
+            let tls = config.replication.tls.expect("it is there").tls();
+            assert_eq!((&*tls.authorities, tls.name.as_deref()), ("ca.pem", Some("b.example")));
+        }
+        for role in [r#""role": "none""#, r#""role": "rehearsal""#] {
+            let refused = validate_replication(&with(role)).expect_err("there is no link");
+            assert_eq!(refused.key, "replication.tls");
+        }
+        // The authority is what makes it safe.
+        let without = r#"{"replication": {"tls": {"certificate": "a.pem", "key": "a.key"}}}"#;
+        let error = serde_json::from_str::<Config>(without).expect_err("it is needed");
+        assert!(error.to_string().contains("missing field `ca`"), "{error}");
+    }
+}

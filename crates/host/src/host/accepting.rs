@@ -7,8 +7,10 @@ use nix::libc;
 use protocol_kit::{Arrival, Machine, Socket, Time};
 
 use super::Host;
+use crate::error::SocketError;
 use crate::socket::{Held, Kind};
 use crate::stream::Stream;
+use crate::tls::{Failure, TlsTrouble};
 
 impl<M: Machine> Host<M> {
     /// Accepts streams of a listener.
@@ -22,9 +24,21 @@ impl<M: Machine> Host<M> {
                 Some((_, Ok(None))) => return,
                 Some((socket, Ok(Some(accepted)))) => {
                     let (local, peer) = (accepted.local, accepted.peer);
-                    let stream = Stream::accepted(socket, accepted);
+                    let session = match listener.session() {
+                        Ok(session) => session,
+                        Err(source) => {
+                            let what = format!("listener at {}", listener.at);
+                            self.note_failure(SocketError { what, source });
+                            continue;
+                        }
+                    };
+                    let is_plain = session.is_none();
+                    let stream = Stream::accepted(socket, accepted, session);
                     let kept = Held::new(Kind::Stream(Box::new(stream)));
-                    self.tell(now, Arrival::Connected { socket, local, peer });
+                    match is_plain {
+                        true => self.tell(now, Arrival::Connected { socket, local, peer }),
+                        false => drop(self.greeting.insert(socket, now.after(GREETING_MAX))),
+                    }
                     self.hold(socket, kept);
                     self.counters.accepted += 1;
                 }
@@ -67,6 +81,15 @@ impl<M: Machine> Host<M> {
         }
     }
 
+    /// Ends accepted streams whose handshake takes too long: somebody else may wait for the number.
+    pub(super) fn end_greetings(&mut self) {
+        let now = self.now();
+        while let Some((number, _)) = self.greeting.iter().find(|(_, until)| **until <= now) {
+            let number = *number;
+            self.go_on(number, Err(Failure::new(TlsTrouble::Slow).into()), now);
+        }
+    }
+
     /// Lets listeners try again whose rest is over.
     pub(super) fn wake_listeners(&mut self) {
         let now = self.now();
@@ -80,6 +103,9 @@ impl<M: Machine> Host<M> {
 
 /// Streams that a listener accepts in a turn.
 const ACCEPTS_MAX: usize = 64;
+
+/// The longest handshake of an accepted stream.
+const GREETING_MAX: Duration = Duration::from_secs(5);
 
 /// How long a listener rests when the kernel has no room for its streams.
 const REST: Duration = Duration::from_millis(100);

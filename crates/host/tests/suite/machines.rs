@@ -8,11 +8,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Machines;
-use protocol_kit::{Arrival, Companion, Departure, Input, Machine, Opening, Output, Socket, Time};
+use protocol_kit::{
+    Arrival, Companion, Departure, Input, Machine, Opening, Output, Socket, Time, Tls,
+};
 
 /// Opens a socket at an address, counts its polls and its failures.
 struct Counting {
     local: Option<SocketAddr>,
+    tls: Option<Tls>,
     polls: Arc<AtomicU64>,
     failures: Arc<AtomicU64>,
     next: Time,
@@ -38,6 +41,10 @@ impl Machine for Counting {
     fn deadline(&self) -> Option<Time> {
         Some(self.next)
     }
+
+    fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
 }
 
 #[test]
@@ -48,6 +55,7 @@ fn all_are_driven_until_they_are_dropped_and_failures_are_told() {
     let machine = |(number, [polls, failures]): (usize, &[Arc<AtomicU64>; 2])| -> Companion {
         Box::new(Counting {
             local: (number == 1).then_some(nobodys),
+            tls: None,
             polls: Arc::clone(polls),
             failures: Arc::clone(failures),
             next: Time::ZERO,
@@ -73,4 +81,17 @@ fn all_are_driven_until_they_are_dropped_and_failures_are_told() {
     assert_eq!(failures.collect::<Vec<_>>(), [0, 1, 0]);
     let told = told.lock().expect("no panic");
     assert!(told.len() == 1 && told[0].contains("192.0.2.77"), "{told:?}");
+}
+
+#[test]
+fn none_begins_whose_files_are_of_no_use() {
+    let missing = |name: &str| format!("/nowhere/{name}");
+    let (certificate, key) = (missing("east.pem"), missing("east.key"));
+    let tls = Some(Tls { certificate, key, authorities: missing("ca.pem"), name: None });
+    let (polls, failures) = Default::default();
+    let machine = Counting { local: None, tls, polls, failures, next: Time::ZERO };
+    let machines: Vec<Companion> = vec![Box::new(machine)];
+    let refused = Machines::start(machines, (&Arc::default(), "host"), |_| ());
+    let Err(why) = refused else { panic!("it has begun") };
+    assert!(why.to_string().contains("/nowhere/east.pem: No such file"), "{why}");
 }

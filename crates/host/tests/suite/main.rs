@@ -31,4 +31,6 @@ mod raw;
 
 mod streams;
 
+mod tls;
+
 mod vrrp;

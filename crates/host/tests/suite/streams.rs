@@ -281,7 +281,8 @@ fn the_least_time_to_live_and_signatures_hold() {
     for (number, (own_address, far_address)) in OWN.into_iter().zip(FAR).enumerate() {
         let at = SocketAddr::new(far_address.parse().expect("an address"), 179 + number as u16);
         let md5 = vec![key(own_address, "a secret")];
-        let options = StreamOptions { ttl_min: 255, ttl: Some(255), md5, interface: None };
+        let options =
+            StreamOptions { ttl_min: 255, ttl: Some(255), md5, ..StreamOptions::default() };
         let mut there = far
             .run(|| {
                 let mut there = host();

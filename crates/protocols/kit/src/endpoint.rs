@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 /// An interface of the node, by the driver's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,7 +17,7 @@ pub enum Endpoint {
     Unix(String),
 }
 
-/// What holds for a stream of TCP; a Unix socket has none of it.
+/// What holds for a stream of TCP; a Unix socket has nothing of it but TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct StreamOptions {
     /// The only interface of its packets; `None` for any.
@@ -28,6 +29,23 @@ pub struct StreamOptions {
     /// Keys by which segments are signed (RFC 2385), by the far ends that have one; segments of
     /// such a far end without signature are dropped.
     pub md5: Vec<(IpAddr, Secret)>,
+    /// By what it is encrypted; `None` for a plain one. It stands when the handshake is done.
+    pub tls: Option<Arc<Tls>>,
+}
+
+/// TLS of a stream (RFC 8446): each end shows a certificate and checks that of the other one. It
+/// names files, because a machine reads none: the driver reads them whenever a stream begins, so
+/// that renewed ones count from the next stream on. A simulated network does nothing of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// File of the own certificate, and of those between it and its authority, in PEM.
+    pub certificate: String,
+    /// File of the own certificate's private key, in PEM.
+    pub key: String,
+    /// File of the authorities that the far end's certificate may come from, in PEM.
+    pub authorities: String,
+    /// The name or address that the far end's certificate must have; `None` for any of theirs.
+    pub name: Option<String>,
 }
 
 /// A secret: it is shown nowhere.

@@ -33,7 +33,7 @@ pub mod several;
 
 pub mod protocol;
 
-pub use endpoint::{Endpoint, Interface, Secret, StreamOptions};
+pub use endpoint::{Endpoint, Interface, Secret, StreamOptions, Tls};
 pub use machine::{Input, Machine, Output};
 pub use network::{Arrival, Departure, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;

@@ -1,5 +1,6 @@
 //! A machine: a protocol, or the control plane of a function.
 
+use crate::endpoint::Tls;
 use crate::network::{Arrival, Departure, Socket};
 use crate::shown::{Neighbour, Trace};
 use crate::time::Time;
@@ -27,6 +28,12 @@ pub trait Machine {
     /// Returns those whom it speaks with, at most some thousands of them.
     fn neighbours(&self, _now: Time) -> Vec<Neighbour> {
         Vec::new()
+    }
+
+    /// Returns by what its streams are encrypted, so that a driver can tell at its start whether
+    /// the files are of use; `None` for nothing.
+    fn tls(&self) -> Option<&Tls> {
+        None
     }
 
     /// Returns what a trace of an open socket's messages may hold; `None` for nothing.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol_kit::{
-    Arrival, Departure, Endpoint, Input, Machine, Neighbour, Opening, Output, Socket,
-    StreamOptions, Time, Trace,
+    Arrival, Departure, Endpoint, Input, Machine, Neighbour, Opening, Output, Socket, Time, Tls,
+    Trace,
 };
 use rtrb::Consumer;
 
@@ -338,7 +338,7 @@ impl<C: Change> Machine for Active<C> {
         self.work(now);
         if was_alone && matches!(self.stage, Stage::Connecting) {
             let to = Endpoint::Tcp(self.standby);
-            let opening = Opening::Stream { from: None, to, options: StreamOptions::default() };
+            let opening = Opening::Stream { from: None, to, options: self.credentials.options() };
             return Some(Output::Departure(Departure::Open { socket: STREAM, opening }));
         }
         self.stream.depart().map(Output::Departure)
@@ -357,6 +357,10 @@ impl<C: Change> Machine for Active<C> {
 
     fn neighbours(&self, _: Time) -> Vec<Neighbour> {
         vec![shown::neighbour("standby at", self.standby, &self.link)]
+    }
+
+    fn tls(&self) -> Option<&Tls> {
+        self.credentials.tls()
     }
 
     fn trace(&self, _: Socket) -> Option<Trace> {

@@ -11,8 +11,10 @@
 //! that it has the key by its welcome, the active function by its identity: whoever knows no key
 //! gets no tag from a standby to guess keys by.
 
+use std::sync::Arc;
+
 use hmac::{Hmac, KeyInit, Mac};
-use protocol_kit::Secret;
+use protocol_kit::{Secret, StreamOptions, Tls};
 use sha2::{Digest, Sha256};
 
 use crate::message::{NONCE_LEN, set_len};
@@ -21,6 +23,7 @@ use crate::trouble::Trouble;
 /// What a machine authenticates by.
 pub struct Credentials {
     key: Option<Secret>,
+    tls: Option<Arc<Tls>>,
     /// Random bytes of the operating system.
     seed: [u8; 32],
     connections: u64,
@@ -30,7 +33,23 @@ impl Credentials {
     /// Credentials of a key that both sides have, or of none, with random bytes that nobody can
     /// foresee and no other machine has.
     pub fn new(key: Option<Secret>, seed: [u8; 32]) -> Credentials {
-        Credentials { key, seed, connections: 0 }
+        Credentials { key, tls: None, seed, connections: 0 }
+    }
+
+    /// The same, over streams that are encrypted where there is something to do it by.
+    #[must_use]
+    pub fn encrypted(self, tls: Option<Tls>) -> Credentials {
+        Credentials { tls: tls.map(Arc::new), ..self }
+    }
+
+    /// Returns by what streams are encrypted.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.as_deref()
+    }
+
+    /// Returns what holds for streams.
+    pub(crate) fn options(&self) -> StreamOptions {
+        StreamOptions { tls: self.tls.clone(), ..StreamOptions::default() }
     }
 
     /// Returns which start of a function this is: a number that another one has hardly.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-use protocol_kit::Secret;
+use protocol_kit::{Secret, Tls};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct Replication {
     /// What this one is.
     pub role: Role,
-    /// Address at which the standby listens; of `pair` that of this one. The link is not encrypted,
-    /// and without `key` it is not authenticated either: use a network of these two devices alone.
+    /// Address at which the standby listens; of `pair` that of this one. Without `tls` the link is
+    /// not encrypted, and without `key` and `tls` it is not authenticated either: then use a
+    /// network of these two devices alone.
     pub address: IpAddr,
     /// Of `pair`, the address at which the other one listens.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,6 +33,39 @@ pub struct Replication {
     /// heard. It is shown nowhere and stands in no record.
     #[serde(skip_serializing)]
     pub key: Option<Key>,
+    /// Encrypts the link by TLS, where each side shows a certificate; of `active`, `standby` and
+    /// `pair`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Files>,
+}
+
+/// The files of TLS, in PEM. They are read for each connection, so that renewed ones need no
+/// restart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Files {
+    /// File of this side's certificate, and of those between it and its authority.
+    pub certificate: String,
+    /// File of the private key of that certificate.
+    pub key: String,
+    /// File of the authorities that the other side's certificate may come from: whoever has one of
+    /// theirs, and the name where one is given, is heard.
+    pub ca: String,
+    /// The DNS name or address that the other side's certificate must have; any without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl Files {
+    /// Returns what a stream is encrypted by.
+    pub fn tls(&self) -> Tls {
+        Tls {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            authorities: self.ca.clone(),
+            name: self.name.clone(),
+        }
+    }
 }
 
 /// What a NAT is in replication.
@@ -62,6 +96,7 @@ impl Default for Replication {
             changes_per_s: 0,
             hand_over_ms: 50,
             key: None,
+            tls: None,
         }
     }
 }

@@ -55,7 +55,7 @@ pub mod fuzz;
 pub use active::Active;
 pub use authentication::Credentials;
 pub use change::{Change, Malformed, number, take};
-pub use config::{Key, Replication, Role};
+pub use config::{Files, Key, Replication, Role};
 pub use hearing::Hearing;
 pub use joined::Joined;
 pub use link::{Link, Phase, Status};

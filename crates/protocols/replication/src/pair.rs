@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use protocol_kit::{Arrival, Input, Machine, Output, Time};
+use protocol_kit::{Arrival, Input, Machine, Output, Time, Tls};
 
 use crate::active::{self, Active};
 use crate::change::Change;
@@ -39,6 +39,10 @@ impl<C: Change> Machine for Pair<C> {
 
     fn deadline(&self) -> Option<Time> {
         [self.tells.deadline(), self.hears.deadline()].into_iter().flatten().min()
+    }
+
+    fn tls(&self) -> Option<&Tls> {
+        self.tells.tls()
     }
 }
 

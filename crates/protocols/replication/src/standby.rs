@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use protocol_kit::{
     Arrival, Departure, Endpoint, Input, Machine, Neighbour, Opening, Output, STREAM_ROOM, Socket,
-    StreamOptions, Time, Trace,
+    Time, Tls, Trace,
 };
 use rtrb::Producer;
 
@@ -377,7 +377,7 @@ impl<C: Change> Standby<C> {
         // One at a time.
         let opening = Opening::Listener {
             at: Endpoint::Tcp(self.at),
-            options: StreamOptions::default(),
+            options: self.credentials.options(),
             streams: STREAM.0..STREAM.0 + 1,
         };
         Some(Departure::Open { socket: LISTENER, opening })
@@ -445,6 +445,10 @@ impl<C: Change> Machine for Standby<C> {
 
     fn neighbours(&self, _: Time) -> Vec<Neighbour> {
         vec![shown::neighbour("active, to", self.at, &self.link)]
+    }
+
+    fn tls(&self) -> Option<&Tls> {
+        self.credentials.tls()
     }
 
     fn trace(&self, _: Socket) -> Option<Trace> {

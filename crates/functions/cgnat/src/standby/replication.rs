@@ -186,7 +186,8 @@ fn credentials(settings: &Settings) -> Result<Credentials, SetupError> {
         what: "random numbers for `replication`",
         why: source.to_string(),
     })?;
-    Ok(Credentials::new(settings.key.as_ref().map(|key| key.secret()), seed))
+    let credentials = Credentials::new(settings.key.as_ref().map(|key| key.secret()), seed);
+    Ok(credentials.encrypted(settings.tls.as_ref().map(|files| files.tls())))
 }
 
 /// What must be the same on both sides: all but what names this side, and the secret.

@@ -1,5 +1,6 @@
 //! FRR as the routing suite of a router: unmodified daemons over host interfaces, OSPF with a
-//! second FRR, and routes into the function by the Forwarding Plane Manager.
+//! second FRR, and routes into the function by the Forwarding Plane Manager; VRRP for the same
+//! router beside it.
 
 use netns::Namespace;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use crate::neighbours::host;
 const ROUTER: &str = "function:
   name: l3-router
   resolve: true
+  ping: true
   ecmp-capacity: 16
   ports:
     - {name: lan, mac: 02:00:00:00:00:01, ip: 10.0.1.1/24, host-interface: h-lan}
@@ -18,7 +20,11 @@ const ROUTER: &str = "function:
 ports:
   lan: {type: af-packet, interface: lan}
   core: {type: af-packet, interface: core}
-controller: {name: frr, settle-s: 5}
+controllers:
+  - {name: frr, settle-s: 5}
+  - name: vrrp
+    routers:
+      - {interface: h-lan, vrid: 7, addresses: [10.0.1.254], advert-interval-ms: 100, accept: true}
 workers: {idle: sleep}
 state: STATE
 ";
@@ -93,6 +99,20 @@ impl Site {
         serde_json::from_str(&shown).unwrap_or_default()
     }
 
+    /// The virtual router: its state and its priority.
+    fn virtual_router(&self) -> (String, u64) {
+        let protocols = self.show(&["protocols"]);
+        let router = &protocols["protocols"]["vrrp"]["controller"]["routers"][0];
+        let state = router["state"].as_str().unwrap_or_default().to_owned();
+        (state, router["priority"].as_u64().unwrap_or_default())
+    }
+
+    /// Whether the virtual address answers to the host of the LAN.
+    fn gateway_answers(&self) -> bool {
+        let ping = ["-n", "-c", "1", "-W", "1", "10.0.1.254"];
+        self.lan.command("ping", &ping, None).is_ok()
+    }
+
     fn has_route(&self, prefix: &str) -> bool {
         self.show(&["table", "routes"]).to_string().contains(&format!("\"{prefix}\""))
     }
@@ -117,6 +137,19 @@ fn frr_routes_for_the_router_and_survives_with_it() {
     until("an answer", || site.answers().then_some(()));
     let protocols = site.show(&["protocols"]);
     assert!(protocols["protocols"]["frr"]["controller"].is_object(), "{protocols}");
+
+    // The virtual address is there beside the routes, and with another priority both go on.
+    until("the gateway", || site.gateway_answers().then_some(()));
+    assert_eq!(site.virtual_router(), ("active".to_owned(), 100));
+    let file = site.lab.folder.path().join("router.yaml");
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let text = text.replace("vrid: 7,", "vrid: 7, priority: 150,");
+    std::fs::write(&file, text).expect("writable");
+    let (_, reloaded, _) = site.lab.run(&["set", "reload", "--json"]);
+    let reloaded: Value = serde_json::from_str(&reloaded).expect("JSON");
+    assert_eq!(reloaded["controllers"], serde_json::json!(["vrrp"]), "{reloaded}");
+    until("the priority", || (site.virtual_router() == ("active".into(), 150)).then_some(()));
+    assert!(site.has_route("203.0.113.1/32") && site.gateway_answers());
 
     // A change of the far router follows.
     site.far.ip("addr add 203.0.114.1/32 dev lo").expect("an address");
@@ -147,5 +180,6 @@ fn frr_routes_for_the_router_and_survives_with_it() {
     assert!(site.has_route("203.0.113.1/32"), "before FRR has spoken");
     site.near_frr(&mut near);
     until("an answer after all", || site.answers().then_some(()));
+    until("the gateway after all", || site.gateway_answers().then_some(()));
     drop(router);
 }

@@ -114,7 +114,7 @@ workers: {{idle: sleep}}
         let name = format!("nat{number}");
         let (_, shown, _) = self.lab.run(&["show", "protocols", "--json", "--name", &name]);
         let shown: Value = serde_json::from_str(&shown).ok()?;
-        let routers = &shown["protocols"]["controller"]["routers"];
+        let routers = &shown["protocols"]["vrrp"]["controller"]["routers"];
         let state = |at: usize| Some(routers[at]["state"].as_str()?.to_owned());
         Some([state(0)?, state(1)?])
     }

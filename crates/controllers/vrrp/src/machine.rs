@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use controller_kit::{Action, Controller, Event, EventKind, Happening, Link, Setup};
 use function_kit::Invalid;
-use function_kit::erased::{AnyUpdate, Configured};
+use function_kit::erased::Configured;
 use protocol_kit::{Arrival, Input, Interface, Machine, Neighbour, Output, Socket, Time, Trace};
 use protocol_vrrp::{self as vrrp, Command, Reason, Report, State};
 use serde_json::Value;
@@ -70,9 +70,8 @@ impl Controller for Vrrp {
         })
     }
 
-    fn claims(update: &AnyUpdate) -> bool {
-        let own = ["set-virtual", "remove-virtual", "set-active"];
-        update.value().as_object().is_some_and(|one| one.keys().all(|key| own.contains(&&**key)))
+    fn claims(_: &Config) -> Vec<&'static str> {
+        vec!["set-virtual", "remove-virtual", "set-active"]
     }
 
     /// Virtual routers that are the same go on as they are.

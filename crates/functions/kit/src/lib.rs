@@ -11,6 +11,8 @@ pub mod shown;
 
 pub mod unit;
 
+mod update;
+
 pub mod erased;
 
 pub mod port_name;

@@ -14,6 +14,8 @@
 
 pub mod config;
 
+mod tracked;
+
 mod places;
 
 mod account;

@@ -44,6 +44,16 @@ pub(crate) fn controllers(
                 "give all its keys in one, since each has a function's changes of its kind";
             return Err(document.error(&section, what, remedy));
         }
+        let claims = one.claims();
+        for other in &all {
+            if let Some(kind) = other.claims().into_iter().find(|kind| claims.contains(kind)) {
+                let [first, second] = [other.name(), one.name()];
+                let what = format!("`{first}` and `{second}` both make changes like `{kind}`");
+                let remedy = "remove one of them, or give one keys by which it leaves these to the \
+                              other: each takes away in time what it has not made";
+                return Err(document.error(&section, what, remedy));
+            }
+        }
         all.push(one);
     }
     Ok(all)

@@ -1,6 +1,7 @@
 //! FRR as the routing suite of a router: unmodified daemons over host interfaces speak OSPF,
 //! OSPFv3, IS-IS and BGP with a second FRR and with BIRD through the router's ports, and their
-//! routes come into the function by the Forwarding Plane Manager.
+//! routes come into the function by the Forwarding Plane Manager. VRRP runs for the same router beside
+//! it.
 //!
 //! The second FRR is at the far end of two links, so that its routes are groups, and has the same
 //! link-local address at both.
@@ -106,6 +107,14 @@ impl Site {
     fn answers(&self, address: &str) -> bool {
         self.lan.command("ping", &["-n", "-c", "1", "-W", "1", address], None).is_ok()
     }
+
+    /// The virtual router: its state and its priority.
+    fn virtual_router(&self, router: &Child) -> (String, u64) {
+        let protocols = ask(router, Ask::Show(View::Protocols));
+        let one = &protocols["protocols"]["vrrp"]["controller"]["routers"][0];
+        let state = one["state"].as_str().unwrap_or_default().to_owned();
+        (state, one["priority"].as_u64().unwrap_or_default())
+    }
 }
 
 /// What a daemon answers.
@@ -191,6 +200,22 @@ fn frr_routes_for_the_router_and_survives_with_it() {
     let protocols = ask(&router, Ask::Show(View::Protocols));
     assert!(protocols["protocols"]["frr"]["controller"].is_object(), "{protocols}");
 
+    // The virtual address is there beside the routes, and with another priority both go on.
+    until("the gateway", || site.answers(GATEWAY).then_some(()));
+    assert_eq!(site.virtual_router(&router), ("active".to_owned(), 100));
+    let file = site.lab.folder.path().join("router.yaml");
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let text = text.replace("vrid: 7,", "vrid: 7, priority: 150,");
+    std::fs::write(&file, text).expect("writable");
+    let (_, reloaded, _) = site.lab.run(&["set", "reload", "--json"]);
+    let reloaded: Value = serde_json::from_str(&reloaded).expect("JSON");
+    assert_eq!(reloaded["controllers"], serde_json::json!(["vrrp"]), "{reloaded}");
+    until("the priority", || {
+        (site.virtual_router(&router) == ("active".into(), 150)).then_some(())
+    });
+    assert_eq!(to(&router, "203.0.113.1/32"), both);
+    assert!(site.answers(GATEWAY));
+
     // A change of the far router follows.
     site.far.ip("addr add 203.0.119.1/32 dev d-ospf").expect("an address");
     far.configure(&["router ospf", "network 203.0.119.0/24 area 0"]);
@@ -219,6 +244,7 @@ fn frr_routes_for_the_router_and_survives_with_it() {
     assert_eq!(to(&router, "203.0.113.1/32"), both, "before FRR has spoken");
     site.near_frr(&mut near, &NEAR[..1]);
     until("an answer after all", || site.answers("203.0.113.1").then_some(()));
+    until("the gateway after all", || site.answers(GATEWAY).then_some(()));
     drop(router);
 }
 
@@ -231,6 +257,9 @@ fn link_local(host: &Namespace) -> String {
 
 /// How long a route is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The virtual address.
+const GATEWAY: &str = "10.0.1.254";
 
 /// The number of the first group among the next hops.
 const GROUPS: u64 = 1_000_000;

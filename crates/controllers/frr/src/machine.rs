@@ -81,8 +81,8 @@ impl Controller for Frr {
         Ok(Frr { config, fpm, routing, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
     }
 
-    fn claims(update: &AnyUpdate) -> bool {
-        update.typed().is_some_and(Routing::claims)
+    fn claims(_: &Config) -> Vec<&'static str> {
+        Routing::CLAIMS.to_vec()
     }
 
     /// Goes on if nothing of its own has changed. What it begins again with otherwise are the

@@ -134,20 +134,13 @@ impl Controller for Kernel {
         })
     }
 
-    fn claims(update: &AnyUpdate) -> bool {
-        let is_its = |update: &Update| {
-            use Update::*;
-            let is_own = matches!(
-                update,
-                SetAddress { .. }
-                    | RemoveAddress { .. }
-                    | SetNeighbour { .. }
-                    | RemoveNeighbour { .. }
-                    | HearNeighbour { .. }
-            );
-            is_own || Routing::claims(update)
+    fn claims(config: &Config) -> Vec<&'static str> {
+        let of = |what: Followed| match what {
+            Followed::Addresses => &["set-address", "remove-address"][..],
+            Followed::Neighbours => &["set-neighbour", "remove-neighbour", "hear-neighbour"],
+            Followed::Routes => &Routing::CLAIMS,
         };
-        update.typed().is_some_and(is_its)
+        config.follow.iter().copied().flat_map(of).copied().collect()
     }
 
     /// Goes on if nothing of its own has changed. It begins again with what the function has

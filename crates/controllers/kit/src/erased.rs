@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use function_kit::Invalid;
-use function_kit::erased::{self as function, AnyUpdate};
+use function_kit::erased as function;
 use keys::read;
 use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
 use schemars::Schema;
@@ -42,7 +42,7 @@ pub trait Configured: Any + Send + Sync {
     /// What does not fit.
     fn create(&self, setup: Setup<'_>) -> Result<Box<dyn Running>, Invalid>;
     /// See [`Controller::claims`].
-    fn claims(&self, update: &AnyUpdate) -> bool;
+    fn claims(&self) -> Vec<&'static str>;
 }
 
 /// A controller that runs.
@@ -154,7 +154,7 @@ impl<C: Controller> Configured for OfKind<C> {
         Ok(Box::new(C::new(&self.0, setup)?))
     }
 
-    fn claims(&self, update: &AnyUpdate) -> bool {
-        C::claims(update)
+    fn claims(&self) -> Vec<&'static str> {
+        C::claims(&self.0)
     }
 }

@@ -32,19 +32,15 @@ impl Routing {
         Ok(Routing { table: table::Table::new(router, vrfs, lists_max, state) })
     }
 
-    /// Whether an update is of routes, or of what they lead to.
-    pub fn claims(update: &Update) -> bool {
-        use Update::*;
-        matches!(
-            update,
-            SetRoute { .. }
-                | RemoveRoute { .. }
-                | SetNextHop { .. }
-                | RemoveNextHop { .. }
-                | SetGroupMember { .. }
-                | RemoveGroupMember { .. }
-        )
-    }
+    /// The kinds of updates that are of routes, and of what they lead to.
+    pub const CLAIMS: [&str; 6] = [
+        "set-route",
+        "remove-route",
+        "set-next-hop",
+        "remove-next-hop",
+        "set-group-member",
+        "remove-group-member",
+    ];
 
     /// Whether a function is the router of these routes, unchanged.
     pub fn is_of(&self, function: Option<&dyn Configured>, listed: &[Table]) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use function_kit::Invalid;
+use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +54,7 @@ pub struct VirtualRouter {
     /// What the checksum of advertisements over IPv4 covers.
     #[serde(default)]
     pub checksum: Checksum,
-    /// Interfaces and next hops that lower the priority while they do not work.
+    /// Interfaces, next hops and routes that lower the priority while they do not work.
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub track: Vec<Track>,
@@ -74,7 +75,7 @@ pub enum Checksum {
     PseudoHeader,
 }
 
-/// An interface or a next hop that is tracked.
+/// An interface, a next hop or a route that is tracked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Track {
@@ -84,9 +85,24 @@ pub struct Track {
     /// The next hop of the router, by its number: it works while its session of BFD is up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_hop: Option<u32>,
+    /// The route of the router: it works while the very prefix stands in the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Prefixed<IpAddr>>,
+    /// The VRF of the route; 0 is the main one.
+    #[serde(default, skip_serializing_if = "is_main")]
+    pub vrf: u16,
     /// How much lower the priority is, which stays 1 at least.
     #[schemars(range(min = 1, max = 254))]
     pub decrement: u8,
+}
+
+impl Track {
+    /// Whether it names one thing, and keys of that alone.
+    fn is_of_one(&self) -> bool {
+        let named = [self.interface.is_some(), self.next_hop.is_some(), self.route.is_some()];
+        let is_one = named.into_iter().filter(|is_there| *is_there).count() == 1;
+        is_one && (self.route.is_some() || self.vrf == 0)
+    }
 }
 
 impl VirtualRouter {
@@ -123,9 +139,10 @@ impl Config {
                     format!("is {}; an owner of the addresses is not supported", one.priority);
                 return Err(invalid(&key(number, "priority"), what, "Choose 1 to 254"));
             }
-            if one.track.iter().any(|of| of.interface.is_some() == of.next_hop.is_some()) {
-                let what = "needs one of `interface` and `next-hop` in each entry".to_owned();
-                return Err(invalid(&key(number, "track"), what, "Give one of them"));
+            if !one.track.iter().all(Track::is_of_one) {
+                let what = "needs one of `interface`, `next-hop` and `route` in each entry";
+                let remedy = "Give one of them, and `vrf` with `route` alone";
+                return Err(invalid(&key(number, "track"), what.to_owned(), remedy));
             }
             let group = one.group.as_ref();
             let is_its = |other: &&VirtualRouter| group.is_some() && other.group.as_ref() == group;
@@ -160,4 +177,8 @@ fn second_ms() -> u32 {
 
 fn yes() -> bool {
     true
+}
+
+fn is_main(vrf: &u16) -> bool {
+    *vrf == 0
 }

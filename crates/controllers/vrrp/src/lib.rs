@@ -15,6 +15,8 @@
 
 pub mod config;
 
+mod tracked;
+
 mod places;
 
 mod account;

@@ -1,11 +1,13 @@
 //! The machine: whose turn it is becomes changes of the function.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use controller_kit::{Action, Controller, Event, EventKind, Happening, Link, Setup};
 use function_kit::Invalid;
-use function_kit::erased::{AnyUpdate, Configured};
+use function_kit::erased::Configured;
+use function_kit::sections::Prefixed;
 use protocol_kit::{
     Arrival, Departure, Input, Interface, Machine, Neighbour, Output, Socket, Time, Trace,
 };
@@ -15,10 +17,11 @@ use serde_json::Value;
 use crate::account::Account;
 use crate::alarms::{Alarms, Cause};
 use crate::config::Config;
-use crate::places::{OBJECTS_MAX, Object, Places};
+use crate::places::{OBJECTS_MAX, Places};
 use crate::router::Router;
 use crate::show::{neighbours, show};
 use crate::synchrony::Synchrony;
+use crate::tracked::{Object, route_of};
 
 /// VRRP for a router or a NAT.
 pub struct Vrrp {
@@ -36,6 +39,8 @@ pub struct Vrrp {
     /// Next hops whose sessions are up, as workers have told.
     hops: BTreeSet<u64>,
     synchrony: Synchrony,
+    /// Routes of VRFs that the router has, as workers have told.
+    routes: BTreeSet<(Prefixed<IpAddr>, u16)>,
     /// What workers have told and did not reach the controller.
     missed: u64,
     now: Time,
@@ -62,6 +67,7 @@ impl Controller for Vrrp {
             account.add(std::slice::from_ref(backup));
         }
         places.all.iter().for_each(|place| account.add(&place.remove));
+        account.add(&places.watch);
         Ok(Vrrp {
             vrrp: vrrp::Vrrp::new(ROUTERS_MAX, OBJECTS_MAX),
             departing: None,
@@ -73,14 +79,14 @@ impl Controller for Vrrp {
             up: BTreeMap::new(),
             hops: BTreeSet::new(),
             synchrony: Synchrony::default(),
+            routes: BTreeSet::new(),
             missed: 0,
             now: Time::ZERO,
         })
     }
 
-    fn claims(update: &AnyUpdate) -> bool {
-        let own = ["set-virtual", "remove-virtual", "set-active"];
-        update.value().as_object().is_some_and(|one| one.keys().all(|key| own.contains(&&**key)))
+    fn claims(_: &Config) -> Vec<&'static str> {
+        vec!["set-virtual", "remove-virtual", "set-active", "watch-route", "unwatch-routes"]
     }
 
     /// Virtual routers that are the same go on as they are.
@@ -210,7 +216,11 @@ impl Vrrp {
     /// Goes over to other virtual routers.
     fn change_to(&mut self, wanted: Places, now: Time) {
         let was_active = self.is_active();
+        let others_tracked = self.places.tracked != wanted.tracked;
         let before = self.places.replace(wanted);
+        if others_tracked {
+            self.account.add(&self.places.watch);
+        }
         let is_kept = |number: usize| {
             self.places.all.get(number).is_some_and(|place| place.is_like(&before[number]))
         };
@@ -239,7 +249,7 @@ impl Vrrp {
         }
     }
 
-    /// A worker tells of a next hop, or of what another instance has told it.
+    /// A worker tells of a next hop or a route, or of what another instance has told it.
     fn happened(&mut self, what: Happening, now: Time) {
         let was_synchronised = self.is_synchronised();
         if self.synchrony.note(what.worker, what.kind) {
@@ -253,10 +263,13 @@ impl Vrrp {
             EventKind::Down => false,
             _ => return,
         };
-        if is_up {
-            self.hops.insert(what.subject);
-        } else {
-            self.hops.remove(&what.subject);
+        match route_of(what.subject) {
+            None => set_to(&mut self.hops, what.subject, is_up),
+            Some(place) => {
+                if let Some(Object::Route(route, vrf)) = self.places.tracked.get(place) {
+                    set_to(&mut self.routes, (*route, *vrf), is_up);
+                }
+            }
         }
         self.track(now);
     }
@@ -281,7 +294,7 @@ impl Vrrp {
         }
     }
 
-    /// Says which tracked interfaces have a link, and which next hops are there.
+    /// Says which tracked interfaces have a link, and which next hops and routes are there.
     fn track(&mut self, now: Time) {
         for object in 0..self.places.tracked.len() as u32 {
             let is_up = self.works(&self.places.tracked[object as usize]);
@@ -296,6 +309,7 @@ impl Vrrp {
                 link.is_some_and(|link| *self.up.get(link).unwrap_or(&true))
             }
             Object::NextHop(number) => self.hops.contains(&u64::from(*number)),
+            Object::Route(route, vrf) => self.routes.contains(&(*route, *vrf)),
         }
     }
 
@@ -399,6 +413,15 @@ impl Vrrp {
 
     fn command(&mut self, command: Command, now: Time) {
         self.vrrp.input(now, Input::Command(command));
+    }
+}
+
+/// Something is in a set, or is not.
+fn set_to<T: Ord>(set: &mut BTreeSet<T>, one: T, is_in: bool) {
+    if is_in {
+        set.insert(one);
+    } else {
+        set.remove(&one);
     }
 }
 

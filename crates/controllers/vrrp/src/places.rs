@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use wire::MacAddr;
 
 use crate::config::{Checksum, Config, VirtualRouter, invalid, key};
+use crate::tracked::{self, Object};
 
 /// A virtual router at its interface.
 #[derive(Clone)]
@@ -36,19 +37,12 @@ pub(crate) struct Places {
     pub all: Vec<Place>,
     /// What is tracked, by its number as an object of the protocol.
     pub tracked: Vec<Object>,
+    /// The changes by which the router tells of the routes among them, and of no others.
+    pub watch: Vec<AnyUpdate>,
     /// The changes by which the function is not the active one, and is it; none where it has none.
     pub set_active: Option<[AnyUpdate; 2]>,
     /// How many workers the function has.
     pub workers: usize,
-}
-
-/// Something that is tracked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Object {
-    /// An interface, by its name at the host.
-    Interface(String),
-    /// A next hop of the router, by its number.
-    NextHop(u32),
 }
 
 impl Places {
@@ -65,12 +59,14 @@ impl Places {
             _ => None,
         };
         let workers = function.workers();
-        let mut places = Places { all: Vec::new(), tracked: Vec::new(), set_active, workers };
+        let (all, tracked, watch) = (Vec::new(), Vec::new(), Vec::new());
+        let mut places = Places { all, tracked, watch, set_active, workers };
         for (number, one) in config.routers.iter().enumerate() {
             let place = places.place(function, number, one)?;
             places.all.push(place);
         }
         places.join(config);
+        places.watch = tracked::watch(function, &places.tracked)?;
         for (number, place) in places.all.iter().enumerate() {
             place.config.check(OBJECTS_MAX as usize).map_err(|why| {
                 let remedy = "Change the keys of this virtual router";
@@ -124,12 +120,19 @@ impl Places {
             Checksum::PseudoHeader => Coverage::PseudoHeader,
         };
         for track in &one.track {
-            let object = match (&track.interface, track.next_hop) {
+            let object = match (&track.interface, track.route) {
                 (Some(name), _) => {
                     named(name).ok_or_else(|| unknown("track", name))?;
                     Object::Interface(name.clone())
                 }
-                (None, hop) => Object::NextHop(watched(function, number, hop.unwrap_or_default())?),
+                (None, Some(route)) => {
+                    may_be_watched(function, number, track.vrf)?;
+                    Object::Route(route, track.vrf)
+                }
+                (None, None) => {
+                    let hop = track.next_hop.unwrap_or_default();
+                    Object::NextHop(watched(function, number, hop)?)
+                }
             };
             let object = self.object(object);
             config.tracked.push(Tracked { object, effect: Effect::Decrement(track.decrement) });
@@ -198,7 +201,8 @@ impl Places {
         let retired = |number: usize| Place { is_retired: true, ..before[number].clone() };
         let filled = slots.into_iter().enumerate();
         self.all = filled.map(|(number, slot)| slot.unwrap_or_else(|| retired(number))).collect();
-        (self.tracked, self.set_active) = (wanted.tracked, wanted.set_active);
+        (self.tracked, self.watch) = (wanted.tracked, wanted.watch);
+        self.set_active = wanted.set_active;
         self.workers = wanted.workers;
         before
     }
@@ -215,7 +219,22 @@ fn watched(function: &dyn Configured, number: usize, hop: u32) -> Result<u32, In
     })
 }
 
-/// Most interfaces and next hops that are tracked.
+/// Routes of a VRF may be tracked.
+fn may_be_watched(function: &dyn Configured, number: usize, vrf: u16) -> Result<(), Invalid> {
+    let key = key(number, "track");
+    if tracked::forget(function).is_none() {
+        let what = "has a route, and the function does not tell of routes".to_owned();
+        return Err(invalid(&key, what, "Track something else, or choose an l3-router"));
+    }
+    let vrfs = function.keys().get("vrfs").and_then(Value::as_u64).unwrap_or_default();
+    if u64::from(vrf) > vrfs {
+        let what = format!("has VRF {vrf}, which the router has not");
+        return Err(invalid(&key, what, "Choose one of the router's `vrfs`"));
+    }
+    Ok(())
+}
+
+/// Most interfaces, next hops and routes that are tracked.
 pub(crate) const OBJECTS_MAX: u32 = 1024;
 
 impl Place {

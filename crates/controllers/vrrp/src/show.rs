@@ -4,8 +4,9 @@ use protocol_kit::{Neighbour, Time};
 use protocol_vrrp::{State, Vrrp};
 use serde_json::{Value, json};
 
-use crate::places::{Object, Place, Places};
+use crate::places::{Place, Places};
 use crate::router::Router;
+use crate::tracked::Object;
 
 /// Each virtual router, what is tracked and whether it works, whether the function has all that
 /// another instance has, and what became of advertisements; addresses that the router did not take,
@@ -26,6 +27,9 @@ pub(crate) fn show<'a>(
     let object = |(object, works): (&Object, bool)| match object {
         Object::Interface(name) => json!({"interface": name, "works": works}),
         Object::NextHop(number) => json!({"next-hop": number, "works": works}),
+        Object::Route(route, vrf) => {
+            json!({"route": String::from(*route), "vrf": vrf, "works": works})
+        }
     };
     json!({
         "synchronised": is_synchronised,

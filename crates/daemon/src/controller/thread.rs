@@ -170,7 +170,8 @@ impl Drop for ControllerThread {
 /// What does not fit.
 pub fn create(keys: &Keys, mut state: Vec<AnyUpdate>) -> Result<Box<dyn Running>, RunError> {
     let seed = RandomState::new().build_hasher().finish();
-    state.retain(|update| keys.controller.claims(update));
+    let claims = keys.controller.claims();
+    state.retain(|update| claims.contains(&update.kind().as_str()));
     let setup = Setup { function: keys.function(), state, seed };
     keys.controller.create(setup).map_err(|bad| RunError::setup(bad.to_string(), &bad.remedy))
 }

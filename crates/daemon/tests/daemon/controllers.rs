@@ -19,11 +19,11 @@ use crate::kit::{BRIDGE, parts, start, try_start, until};
 /// The controllers of the tests.
 pub const SIDES: &[&dyn Kind] = &[&Unit::<Side<1>>::new(), &Unit::<Side<2>>::new()];
 
-/// A controller that wants stations whose Ethernet addresses have its number.
+/// A controller that wants stations, or rules: things of a kind that is its own.
 struct Side<const N: u8> {
     config: Keys,
     is_of_a_switch: bool,
-    /// Stations that it has found, and those that it has.
+    /// The numbers of what it has found, and of what it has.
     found: BTreeSet<u64>,
     has: BTreeSet<u64>,
     /// What became of its changes: the first numbers and counts.
@@ -41,16 +41,27 @@ struct Keys {
     panics: bool,
 }
 
-fn mac(side: u8, station: u64) -> String {
-    format!("02:00:00:00:{side:02x}:{station:02x}")
+/// The kinds of changes of a side: stations of the left one, rules of the right one.
+fn kinds_of(side: u8) -> [&'static str; 2] {
+    if side == 1 { ["set-station", "remove-station"] } else { ["set-rule", "remove-rule"] }
 }
 
-/// The station of an update, if it is of a side.
-fn station_of(side: u8, update: &AnyUpdate) -> Option<u64> {
+/// The change by which a side has something, or has it no more.
+fn change_of(side: u8, one: u64, is_there: bool) -> Value {
+    let [set, remove] = kinds_of(side);
+    let mac = format!("02:00:00:00:01:{one:02x}");
+    match (side, is_there) {
+        (1, true) => json!({set: {"mac": mac, "port": "uplink"}}),
+        (1, false) => json!({remove: {"mac": mac}}),
+        (_, true) => json!({set: {"priority": one, "action": "permit"}}),
+        (_, false) => json!({remove: {"priority": one}}),
+    }
+}
+
+/// What a side has by an update, if it is one of its own.
+fn number_of(side: u8, update: &AnyUpdate) -> Option<u64> {
     let value = update.value();
-    let mac = value.as_object()?.values().next()?["mac"].as_str()?.to_owned();
-    let last = mac.strip_prefix(&format!("02:00:00:00:{side:02x}:"))?;
-    u64::from_str_radix(last, 16).ok()
+    (0..100).find(|&one| [true, false].iter().any(|&is| value == change_of(side, one, is)))
 }
 
 impl<const N: u8> Controller for Side<N> {
@@ -71,15 +82,16 @@ impl<const N: u8> Controller for Side<N> {
             return Err(Invalid { section: "controller", key: "stations".into(), what, remedy });
         }
         let found: Option<BTreeSet<u64>> =
-            setup.state.iter().map(|update| station_of(N, update)).collect();
+            setup.state.iter().map(|update| number_of(N, update)).collect();
         let found = found.expect("its own alone");
         let (config, has, is_of_a_switch) =
             (config.clone(), found.clone(), setup.function.is_some());
         Ok(Side { config, is_of_a_switch, found, has, applied: Vec::new(), reloads: 0 })
     }
 
-    fn claims(update: &AnyUpdate) -> bool {
-        station_of(N, update).is_some()
+    fn claims(config: &Keys) -> Vec<&'static str> {
+        let also = config.stations.contains(&50).then_some("remove-station");
+        kinds_of(N).into_iter().chain(also).collect()
     }
 
     fn reload(&mut self, config: &Keys, _: Option<&dyn Configured>, _: Time) -> bool {
@@ -107,13 +119,8 @@ impl<const N: u8> Machine for Side<N> {
 
     fn poll(&mut self, _: Time) -> Option<Output<Action>> {
         let wanted: BTreeSet<u64> = self.config.stations.iter().copied().collect();
-        let set = wanted
-            .difference(&self.has)
-            .map(|one| json!({"set-station": {"mac": mac(N, *one), "port": "uplink"}}));
-        let remove = self
-            .has
-            .difference(&wanted)
-            .map(|one| json!({"remove-station": {"mac": mac(N, *one)}}));
+        let set = wanted.difference(&self.has).map(|one| change_of(N, *one, true));
+        let remove = self.has.difference(&wanted).map(|one| change_of(N, *one, false));
         let switch = configured::<function_l2_switch::L2Switch>(Default::default());
         let all = set.chain(remove).map(|one| switch.update(&one).expect("a change"));
         let updates: Vec<AnyUpdate> = all.filter(|_| self.is_of_a_switch).collect();
@@ -187,7 +194,8 @@ fn each_controller_has_its_own_changes_numbers_and_end() {
     assert_eq!(of("left")["controller"]["reloads"], 1);
 
     // A daemon that begins again gives each what it has made, and nothing of an operator's.
-    run.ask(Ask::Set(json!({"set-station": {"mac": mac(9, 9), "port": "uplink"}}))).expect("room");
+    let rule = json!({"priority": 9, "action": "permit"});
+    run.ask(Ask::Set(json!({"set-egress-rule": rule}))).expect("room");
     let folder = Arc::clone(&run.folder);
     run.stop().expect("it ends well");
     let run = try_start(&text, true, folder).expect("it starts");
@@ -197,7 +205,7 @@ fn each_controller_has_its_own_changes_numbers_and_end() {
     };
     assert_eq!(until("the left one", || found("left")), json!([2, 3]));
     assert_eq!(until("the right one", || found("right")), json!([8]));
-    assert!(run.show(View::Tables).to_string().contains("\"used\":6"), "2 + 3 + 1");
+    assert!(run.show(View::Tables).to_string().contains("\"used\":4"), "2 + 2");
 }
 
 #[test]
@@ -256,6 +264,10 @@ fn a_list_of_controllers_is_checked_as_a_whole() {
         (
             "controllers: [{name: left, stations: []}, {name: left, stations: [1]}]",
             "a second controller `left`",
+        ),
+        (
+            "controllers: [{name: left, stations: []}, {name: right, stations: [50]}]",
+            "`left` and `right` both make changes like `remove-station`",
         ),
         ("controllers: [{name: middle}]", "no controller `middle`"),
         ("controllers: [{stations: []}]", "the name is missing"),

@@ -172,6 +172,19 @@ pub enum Update {
         /// The Ethernet address of the neighbour.
         mac: Mac,
     },
+    /// A controller is told by events from now on whether this route stands in the table, and at
+    /// once: of the subject 2^32 and the number.
+    WatchRoute {
+        /// The number that the route has for whoever watches it.
+        number: u32,
+        /// Network of the route.
+        prefix: Prefixed<IpAddr>,
+        /// The VRF in whose table it is looked for.
+        #[serde(default, skip_serializing_if = "is_main")]
+        vrf: u16,
+    },
+    /// No route is watched any more.
+    UnwatchRoutes {},
 }
 
 /// Applies a change between two batches: packets see it wholly or not at all.
@@ -196,12 +209,14 @@ pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
         Update::RemoveVirtual { port, vlan, address } => {
             remove_virtual(state, (port, vlan), address)
         }
-        // The host's own and the services' (see there).
+        // The host's own, what is watched, and the services' (see there).
         Update::SetAddress { .. }
         | Update::RemoveAddress { .. }
         | Update::SetNeighbour { .. }
         | Update::RemoveNeighbour { .. }
         | Update::HearNeighbour { .. }
+        | Update::WatchRoute { .. }
+        | Update::UnwatchRoutes {}
         | Update::SetRule { .. }
         | Update::RemoveRule { .. }
         | Update::SetPolicer { .. }

@@ -39,6 +39,8 @@ mod workers;
 
 mod told;
 
+mod watched;
+
 mod route;
 
 pub mod groups;

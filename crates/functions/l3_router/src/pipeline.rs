@@ -31,6 +31,7 @@ use super::route;
 use super::scratch::Scratch;
 use super::services::Services;
 use super::state::State;
+use super::watched::Watched;
 use super::workers::Workers;
 
 /// A running router on one worker.
@@ -45,6 +46,7 @@ pub struct Pipeline {
     pub(super) neighbours: Option<Neighbours>,
     pub(super) liveness: Option<Liveness>,
     pub(super) workers: Workers,
+    watched: Watched,
     reassembly: Option<Reassembly>,
     pub(super) made: Option<Made>,
     /// Where a fragment is put together.
@@ -157,11 +159,16 @@ impl Function for Pipeline {
         if let Some(done) = self.services.apply(&update, now) {
             return done;
         }
+        if let Some(done) = self.watched.apply(&self.state, &update, now) {
+            return done;
+        }
         if let Some(done) = self.apply_own(&update, now) {
+            self.watched.follow(&self.state, &update, now);
             return done;
         }
         self.may_watch(&update)?;
         control::apply(&mut self.state, &update)?;
+        self.watched.follow(&self.state, &update, now);
         self.forget(&update);
         self.watch(&update, now);
         self.state.reach_tunnels();
@@ -189,7 +196,8 @@ impl Function for Pipeline {
     }
 
     fn event(&mut self) -> Option<Event> {
-        self.liveness.as_mut()?.event()
+        let of_hops = self.liveness.as_mut().and_then(Liveness::event);
+        of_hops.or_else(|| self.watched.event())
     }
 
     fn link(&mut self, port: PortId, is_up: bool) {
@@ -253,6 +261,7 @@ impl Pipeline {
             neighbours: Neighbours::new(config, clock),
             liveness,
             workers,
+            watched: Watched::new(shard.index == 0),
             reassembly,
             made: None,
             datagram: Vec::new(),

@@ -162,6 +162,8 @@ impl Objects {
             // Nobody is active who has not heard from the others that nobody is: whoever has
             // restarted is told anew what it has.
             Update::SetVirtual { .. } | Update::RemoveVirtual { .. } => {}
+            // Whoever watches routes asks anew.
+            Update::WatchRoute { .. } | Update::UnwatchRoutes {} => {}
             // They are no part of a configuration's difference.
             Update::SetAddress { .. }
             | Update::RemoveAddress { .. }

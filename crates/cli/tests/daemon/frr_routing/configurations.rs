@@ -18,7 +18,11 @@ ports:
   core1: {type: af-packet, interface: core1}
   core2: {type: af-packet, interface: core2}
   peer: {type: af-packet, interface: peer}
-controller: {name: frr, settle-s: 5}
+controllers:
+  - {name: frr, settle-s: 5}
+  - name: vrrp
+    routers:
+      - {interface: h-lan, vrid: 7, addresses: [10.0.1.254], advert-interval-ms: 100, accept: true}
 workers: {idle: sleep}
 state: STATE
 ";

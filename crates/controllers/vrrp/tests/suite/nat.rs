@@ -290,6 +290,15 @@ fn other_keys_do_not_let_a_nat_take_over_earlier() {
 }
 
 #[test]
+fn a_nat_tells_of_no_routes() {
+    let keys = config(json!({"track": [{"route": "10.0.0.0/8", "decrement": 1}]}));
+    let function = configured::<Cgnat>(nat());
+    let setup = Setup { function: Some(&*function), state: Vec::new(), seed: 7 };
+    let refused = Vrrp::new(&keys, setup).err().expect("no routes");
+    assert_eq!(refused.key, "routers[1].track");
+}
+
+#[test]
 fn a_group_has_one_priority() {
     let mut other = config(json!({}), json!({"priority": 120}));
     let refused = Vrrp::validate(&mut other).expect_err("another priority");

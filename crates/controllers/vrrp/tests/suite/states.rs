@@ -115,6 +115,42 @@ fn a_tracked_next_hop_lowers_the_priority_while_its_session_is_not_up() {
 }
 
 #[test]
+fn a_tracked_route_lowers_the_priority_while_the_router_does_not_have_it() {
+    let keys = |others: &[&str]| {
+        let track = |prefix: &&str| json!({"route": prefix, "decrement": 30});
+        let mut all: Vec<_> = others.iter().map(track).collect();
+        all.push(json!({"route": "10.9.0.0/16", "decrement": 40}));
+        json!({"track": all})
+    };
+    let mut driven = active(keys(&[]));
+    let seen = |driven: &Driven| {
+        let shown = Controller::show(&driven.vrrp);
+        let last = shown["tracked"].as_array().and_then(|all| all.last()).cloned();
+        (shown["routers"][0]["priority"].clone(), last.expect("one")["works"].clone())
+    };
+    let set = |prefix: &str| json!({"set-route": {"prefix": prefix, "next-hop": 0}});
+    let remove = |prefix: &str| json!({"remove-route": {"prefix": prefix}});
+    assert_eq!(seen(&driven), (json!(60), json!(false)));
+    driven.change(set("10.8.0.0/16"));
+    assert_eq!(seen(&driven), (json!(60), json!(false)), "another one");
+    driven.change(set("10.9.0.0/16"));
+    assert_eq!(seen(&driven), (json!(100), json!(true)));
+    // Another route is tracked before it: it has another number, and is what it was.
+    driven.reload(&config(keys(&["10.8.0.0/16", "10.7.0.0/16"])));
+    assert_eq!(seen(&driven), (json!(70), json!(true)), "one of the three is not there");
+    driven.change(set("10.7.0.0/16"));
+    assert_eq!(seen(&driven), (json!(100), json!(true)));
+    // Whoever begins anew is told what there is, and has no others watched.
+    let mut again = Driven::on(&config(keys(&[])), driven.router);
+    again.links(&[("lan", LAN)]).pass(SILENCE);
+    assert_eq!(seen(&again), (json!(100), json!(true)));
+    again.change(remove("10.8.0.0/16")).change(remove("10.9.0.0/16"));
+    assert_eq!(seen(&again), (json!(60), json!(false)));
+    again.advertise(80, &[ADDRESS]);
+    assert_eq!(again.state(), "backup");
+}
+
+#[test]
 fn a_reload_changes_the_virtual_routers_that_differ_alone() {
     let list = |routers: serde_json::Value| -> controller_vrrp::Config {
         serde_json::from_value(json!({ "routers": routers })).expect("keys")

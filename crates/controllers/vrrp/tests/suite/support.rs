@@ -181,6 +181,24 @@ impl Driven {
                 Err(why) => Event::Refused { number, why },
             };
             self.vrrp.input(self.now, Input::Command(event));
+            self.tell();
+        }
+    }
+
+    /// A change of the router that others make, and what it tells of it.
+    pub fn change(&mut self, update: Value) -> &mut Driven {
+        let update = serde_json::from_value(update).expect("a change");
+        self.router.apply(update, 0).expect("possible");
+        self.tell();
+        self.poll();
+        self
+    }
+
+    /// The router tells what it has to tell.
+    fn tell(&mut self) {
+        while let Some(engine::Event { kind, subject, .. }) = self.router.event() {
+            let what = Happening { worker: 0, kind, subject, at: self.now };
+            self.vrrp.input(self.now, Input::Command(Event::Happened(what)));
         }
     }
 

@@ -54,11 +54,16 @@ impl Board {
         let mut inside = self.inside();
         let key = (told.worker, told.event.subject);
         let mut missed = 0;
-        if matches!(told.event.kind, EventKind::Up | EventKind::Down) {
-            match inside.latest.len() < ROOM || inside.latest.contains_key(&key) {
-                true => drop(inside.latest.insert(key, told.event)),
-                false => missed = 1,
+        match told.event.kind {
+            EventKind::Up | EventKind::Down => {
+                match inside.latest.len() < ROOM || inside.latest.contains_key(&key) {
+                    true => drop(inside.latest.insert(key, told.event)),
+                    false => missed = 1,
+                }
             }
+            // Nobody watches it any more.
+            EventKind::Expired => drop(inside.latest.remove(&key)),
+            _ => {}
         }
         inside.boxes.iter().for_each(|to| to.put([told], missed));
     }
@@ -122,7 +127,7 @@ mod tests {
     use super::*;
 
     fn told(subject: u64, kind: EventKind) -> Told {
-        Told { worker: 1, event: Event { kind, subject, at: subject } }
+        Told { worker: 1, event: Event { kind, subject, detail: [0; 5], at: subject } }
     }
 
     fn subjects(waiting: &Waiting) -> Vec<(u64, EventKind)> {
@@ -149,6 +154,10 @@ mod tests {
         board.tell(told(4, EventKind::Down));
         board.begin(&boxes[0]);
         assert_eq!(subjects(&boxes[0].take()), [(3, EventKind::Down), (4, EventKind::Down)]);
+        // One that is gone is not told of later.
+        board.tell(told(3, EventKind::Expired));
+        board.begin(&boxes[0]);
+        assert_eq!(subjects(&boxes[0].take()), [(4, EventKind::Down)]);
     }
 
     #[test]

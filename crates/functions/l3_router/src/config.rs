@@ -25,7 +25,7 @@ pub use self::routes::{Bfd, NextHop, Route, network};
 pub use self::services::{
     AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark, SourcePolicers,
 };
-pub use self::sessions::{BfdKey, BfdKeyKind};
+pub use self::sessions::{BfdKey, BfdKeyKind, BfdSession};
 pub use function_kit::sections::{Dir, Mac, Prefixed};
 pub use function_kit::{HostInterface, HostPlace, PortName};
 

@@ -160,6 +160,9 @@ impl Function for Pipeline {
         if let Some(done) = self.apply_own(&update, now) {
             return done;
         }
+        if let Some(done) = self.apply_bfd(&update, now) {
+            return done;
+        }
         self.may_watch(&update)?;
         control::apply(&mut self.state, &update)?;
         self.forget(&update);

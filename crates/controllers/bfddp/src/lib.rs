@@ -1,5 +1,5 @@
-//! BFD for FRR: the first worker of a router runs the sessions that bfdd wants, and bfdd is told how
-//! they are.
+//! BFD for FRR: the first worker of a router runs the sessions that bfdd wants, and bfdd is told
+//! how they are.
 //!
 //! ```text
 //!  bfdd <--stream--> protocol_bfddp --Report--> sessions --SetBfd, RemoveBfd--> workers
@@ -7,8 +7,8 @@
 //!                          +--Command: a change <--- Event::Happened --------------+
 //! ```
 //! The files in reading order: [`config`] has the keys, `places` the interfaces of the router,
-//! `sessions` what bfdd wants and what the router has of it, `machine` the controller, `show` what a
-//! person sees.
+//! `sessions` what bfdd wants and what the router has of it, `show` what a person sees, `machine`
+//! the controller.
 
 pub mod config;
 

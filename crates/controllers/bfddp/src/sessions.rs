@@ -1,7 +1,7 @@
 //! What bfdd wants, and what the router has of it.
 //!
-//! A session of the router has the discriminator that bfdd gave it first, and keeps that: a bfdd that
-//! was born again names the same session by another one, and the peer does not notice.
+//! A session of the router has the discriminator that bfdd gave it first, and keeps that: a bfdd
+//! that was born again names the same session by another one, and the peer does not notice.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,5 +1,6 @@
-//! Sessions of BFD that belong to no next hop: a controller sets them at run time, and is told of them
-//! by their discriminators. The next hops at the neighbour follow one, unless they have their own.
+//! Sessions of BFD that belong to no next hop: a controller sets them at run time, and is told of
+//! them by their discriminators. The next hops at the neighbour follow one, unless they have their
+//! own.
 use std::net::IpAddr;
 use std::time::Duration;
 

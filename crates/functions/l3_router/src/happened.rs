@@ -1,4 +1,5 @@
-//! What a worker tells of a session of BFD when it changes: whose it is, and what its peer said last.
+//! What a worker tells of a session of BFD when it changes: whose it is, and what its peer said
+//! last.
 use engine::Detail;
 use protocol_bfd::View;
 

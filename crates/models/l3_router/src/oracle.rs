@@ -107,13 +107,15 @@ impl Oracle for Model {
             Update::RemoveVirtual { port, vlan, address } => {
                 self.remove_virtual((port, vlan), address)
             }
-            // What the host has, which no workload asks for; and the services' own, which they have
-            // applied.
+            // What the host has, and sessions, which no workload asks for; and the services' own,
+            // which they have applied.
             Update::SetAddress { .. }
             | Update::RemoveAddress { .. }
             | Update::SetNeighbour { .. }
             | Update::RemoveNeighbour { .. }
             | Update::HearNeighbour { .. }
+            | Update::SetBfd { .. }
+            | Update::RemoveBfd { .. }
             | Update::SetRule { .. }
             | Update::RemoveRule { .. }
             | Update::SetPolicer { .. }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller_bfddp::{Config, FrrBfd};
+use controller_frr_bfd::{Config, FrrBfd};
 use controller_kit::{Action, Alarm, Controller, Event, Happening, Link, Setup};
 use engine::{Function, StageTotals};
 use function_kit::NetworkFunction;

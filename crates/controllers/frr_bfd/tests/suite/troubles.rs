@@ -1,6 +1,6 @@
 //! Sessions that cannot run, and controllers that cannot be.
 
-use controller_bfddp::{Config, FrrBfd};
+use controller_frr_bfd::{Config, FrrBfd};
 use controller_kit::{Controller, Setup};
 use function_kit::erased::configured;
 use function_l3_router::L3Router;

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::places::Places;
-use crate::sessions::{Sessions, Trouble};
+use crate::sessions::Sessions;
 use crate::show::show;
 
 /// BFD for FRR.
@@ -177,8 +177,7 @@ impl FrrBfd {
 
     /// Whether all sessions run that bfdd wants.
     fn judge(&mut self) {
-        let in_trouble = |trouble: Option<Trouble>| trouble.is_some();
-        match self.sessions.all.values().any(|held| in_trouble(held.trouble)) {
+        match self.sessions.all.values().any(|held| held.trouble.is_some()) {
             true => self.raise(Cause::NotRun),
             false => self.lower(Cause::NotRun),
         }

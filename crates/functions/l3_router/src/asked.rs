@@ -59,9 +59,9 @@ impl Pipeline {
         if known.is_none() && liveness.places.iter().all(Option::is_some) {
             return Err(Refusal::Full);
         }
-        let is_same = known.and_then(|known| liveness.place_mut(known)).map(|place| place.path);
+        let before = known.and_then(|known| liveness.place_mut(known)).map(|place| place.path);
         let hold = session.shut_down.then_some(Diagnostic::ADMIN_DOWN);
-        if let Some(number) = known.filter(|_| is_same == Some(path)) {
+        if let Some(number) = known.filter(|_| before == Some(path)) {
             liveness.command(Command::Change(number, config), now);
             liveness.command(Command::Hold(number, hold), now);
             liveness.retell(number, now);

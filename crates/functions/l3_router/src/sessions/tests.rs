@@ -268,7 +268,7 @@ fn a_key_is_shown_nowhere_and_has_to_be_given() {
     assert_eq!(kept, config);
     let refused = |keys: Value| match serde_json::from_value::<Config>(keys) {
         Ok(mut config) => L3Router::validate(&mut config).expect_err("a bad key").key,
-        Err(error) => error.to_string().into(),
+        Err(error) => error.to_string(),
     };
     keys["bfd-keys"] = of(json!("longer than MD5 takes"));
     assert_eq!(refused(keys.clone()), "bfd-keys");

@@ -67,6 +67,10 @@ impl Board {
                 false => missed = 1,
             }
         }
+        // Nobody watches it any more.
+        if told.event.kind == EventKind::Expired {
+            inside.latest.remove(&(told.worker, told.event.subject, Respect::Works));
+        }
         inside.boxes.iter().for_each(|to| to.put([told], missed));
     }
 
@@ -140,7 +144,7 @@ mod tests {
     use super::*;
 
     fn told(subject: u64, kind: EventKind) -> Told {
-        Told { worker: 1, event: Event { kind, subject, at: subject } }
+        Told { worker: 1, event: Event { kind, subject, detail: [0; 5], at: subject } }
     }
 
     fn subjects(waiting: &Waiting) -> Vec<(u64, EventKind)> {
@@ -177,6 +181,10 @@ mod tests {
         let kinds = [EventKind::Up, EventKind::Synchronised, EventKind::Down];
         let all: Vec<_> = [3, 3, 4].into_iter().zip(kinds).collect();
         assert_eq!(subjects(&boxes[0].take()), all);
+        // One that is gone is not told of later.
+        board.tell(told(4, EventKind::Expired));
+        board.begin(&boxes[0]);
+        assert_eq!(subjects(&boxes[0].take()), all[..2]);
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub use function::{Drops, Function, Names};
 pub use gaps::Gaps;
 pub use idle::Idle;
 pub use plane::{
-    Context, Event, EventKind, Plane, PlaneReader, PlaneSetup, PuntCounts, PuntLimit, Punted, Wake,
+    Context, Detail, Event, EventKind, Plane, PlaneReader, PlaneSetup, PuntCounts, PuntLimit,
+    Punted, Wake,
 };
 pub use port::{
     Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,

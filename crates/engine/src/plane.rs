@@ -38,9 +38,14 @@ pub struct Event {
     pub kind: EventKind,
     /// To what: a session, an entry, by the function's number.
     pub subject: u64,
+    /// What else there is to say of it, as the function says what that is; zeros for nothing.
+    pub detail: Detail,
     /// When.
     pub at: Ticks,
 }
+
+/// What a function has to say of an event beside whose it is.
+pub type Detail = [u32; 5];
 
 /// What happens to something that a worker watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -65,6 +65,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "function-kit",
             "function-l3-router",
             "keys",
+            "protocol-bfddp",
             "protocol-fpm",
             "protocol-kit",
             "protocol-netlink",

@@ -372,3 +372,57 @@ fn two_workers_leave_a_path_that_bfd_with_a_key_finds_down() {
     let (_, configuration, _) = lab.run(&["show", "config", "--json"]);
     assert!(configuration.contains("bfd-keys") && !configuration.contains("a secret"));
 }
+
+const ROUTER_OF_BFDD: &str = "function:
+  name: l3-router
+  resolve: true
+  bfd-capacity: 8
+  ports:
+    - {name: lan, mac: 02:00:00:00:00:01, ip: 10.0.1.1/24}
+    - {name: core, mac: 02:00:00:00:00:02, ip: 10.0.2.1/24, host-interface: h-core}
+  next-hops: [{port: core, ip: 10.0.2.2}]
+ports:
+  lan: {type: af-packet, interface: lan}
+  core: {type: af-packet, interface: core}
+controller: {name: frr-bfd, at: AT}
+workers: {idle: sleep}
+";
+
+#[test]
+fn the_router_runs_the_sessions_of_frrs_bfdd() {
+    if !frr::is_there() {
+        return;
+    }
+    let Some(lab) = Lab::bare() else { return };
+    let _lan = host(&lab, "lan", &["10.0.1.2/24"], &[]);
+    let far = host(&lab, "core", &["10.0.2.2/24"], &[]);
+    // The kernel has the port's own interface beside the host's, and would answer at it.
+    lab.namespace.ip("link set core arp off").expect("an interface");
+    let (mut own, mut peer) = (Frr::without_daemons(), Frr::without_daemons());
+    let at = own.path("dplane");
+    let _router = lab.start(&lab.write("router.yaml", &ROUTER_OF_BFDD.replace("AT", &at)));
+    peer.run(&far, "zebra", &[], "");
+    peer.run(&far, "bfdd", &[], &bfdd());
+    own.run(&lab.namespace, "zebra", &[], "");
+    let wanted = bfdd()
+        .replace("peer 10.0.2.1 local-address 10.0.2.2", "peer 10.0.2.2 local-address 10.0.2.1")
+        .replace("interface eth", "interface h-core");
+    let arguments = ["--dplaneaddr", &format!("unix:{at}"), "--bfdctl", &own.path("bfdctl")];
+    own.run(&lab.namespace, "bfdd", &arguments, &wanted);
+    let has = |frr: &Frr, state: &str| frr.show("show bfd peers").contains(state).then_some(());
+    let shown =
+        || -> Value { serde_json::from_str(&lab.run(&["show", "all", "--json"]).1).expect("JSON") };
+    let is_down = || tally(&shown(), "paths-down") > 0;
+
+    until("bfdd's session", || has(&own, "Status: up"));
+    until("the far session", || has(&peer, "Status: up"));
+    let peers = own.show("show bfd peers json");
+    let sessions = lab.run(&["show", "table", "bfd", "--json"]).1;
+    let peers: Value = serde_json::from_str(&peers).expect("JSON");
+    assert!(sessions.contains(&peers[0]["id"].to_string()), "{peers} {sessions}");
+    assert!(sessions.contains(&peers[0]["remote-id"].to_string()), "{peers} {sessions}");
+    assert!(!is_down());
+    peer.kill("bfdd");
+    until("bfdd to hear of it", || has(&own, "Status: down"));
+    assert!(is_down());
+}

@@ -1,6 +1,6 @@
 //! What a controller hears beside what arrives from the network.
 
-use engine::{EventKind, Refusal};
+use engine::{Detail, EventKind, Refusal};
 use protocol_kit::{Interface, Time};
 
 /// An event.
@@ -43,6 +43,8 @@ pub struct Happening {
     pub kind: EventKind,
     /// To what, by the function's number: a next hop of a router, for instance.
     pub subject: u64,
+    /// What else the function says of it.
+    pub detail: Detail,
     /// When.
     pub at: Time,
 }

@@ -7,6 +7,7 @@ pub use controller_kit::erased::{Configured, Kind, Running};
 #[rustfmt::skip] // A line each.
 pub static CONTROLLERS: &[&dyn Kind] = &[
     &Unit::<controller_frr::Frr>::new(),
+    &Unit::<controller_frr_bfd::FrrBfd>::new(),
     &Unit::<controller_kernel::Kernel>::new(),
     &Unit::<controller_vrrp::Vrrp>::new(),
 ];

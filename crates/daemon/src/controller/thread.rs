@@ -254,9 +254,9 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
 fn hear(host: &mut Host<Box<dyn Running>>, clock: Clock, events: &EventBox) {
     let waiting = events.take();
     for told in waiting.told {
-        let engine::Event { kind, subject, at } = told.event;
-        let at = time_of(host, clock, at);
-        host.command(Event::Happened(Happening { worker: told.worker, kind, subject, at }));
+        let engine::Event { kind, subject, detail, at } = told.event;
+        let (worker, at) = (told.worker, time_of(host, clock, at));
+        host.command(Event::Happened(Happening { worker, kind, subject, detail, at }));
     }
     if waiting.missed > 0 {
         host.command(Event::Missed { count: waiting.missed });

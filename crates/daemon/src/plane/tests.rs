@@ -48,7 +48,7 @@ impl Function for Mirror {
 
     fn event(&mut self) -> Option<Event> {
         self.events = self.events.checked_sub(1)?;
-        Some(Event { kind: EventKind::Idle, subject: self.events, at: 0 })
+        Some(Event { kind: EventKind::Idle, subject: self.events, detail: [0; 5], at: 0 })
     }
 
     fn apply(&mut self, (): (), _: Ticks) -> Result<(), Refusal> {

@@ -108,7 +108,7 @@ fn injected_frames_come_in_at_the_hosts_place() {
 fn events_come_in_order_and_lost_ones_are_counted() {
     let (mut plane, mut end) = pair(&[]);
     for subject in 0..EVENTS as u64 + 5 {
-        end.tell(Event { kind: EventKind::Down, subject, at: subject });
+        end.tell(Event { kind: EventKind::Down, subject, detail: [0; 5], at: subject });
     }
     let told: Vec<u64> = std::iter::from_fn(|| plane.event()).map(|event| event.subject).collect();
     assert!(told.iter().copied().eq(0..EVENTS as u64));

@@ -334,7 +334,12 @@ impl Function for Ticking {
     fn event(&mut self) -> Option<Event> {
         let is_new = self.told < self.ticks;
         self.told = self.ticks;
-        is_new.then_some(Event { kind: EventKind::Idle, subject: self.ticks, at: 0 })
+        is_new.then_some(Event {
+            kind: EventKind::Idle,
+            subject: self.ticks,
+            detail: [0; 5],
+            at: 0,
+        })
     }
 
     fn apply(&mut self, (): (), _: Ticks) -> Result<(), Refusal> {

@@ -25,7 +25,7 @@ pub use self::routes::{Bfd, NextHop, Route, network};
 pub use self::services::{
     AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark, SourcePolicers,
 };
-pub use self::sessions::{BfdKey, BfdKeyKind};
+pub use self::sessions::{BfdKey, BfdKeyKind, BfdSession};
 pub use function_kit::sections::{Dir, Mac, Prefixed};
 pub use function_kit::{HostInterface, HostPlace, PortName};
 
@@ -64,7 +64,8 @@ pub struct Config {
     /// run time add. 0 for 65,536 more than are listed.
     #[schemars(range(max = 524_288))]
     pub next_hop_capacity: u32,
-    /// Most sessions of BFD with next hops; 0 for 64 more than are listed, where there are any.
+    /// Most sessions of BFD, those of next hops and those of controllers; 0 for 64 more than are
+    /// listed, where there are any.
     #[schemars(range(max = 16_384))]
     pub bfd_capacity: u32,
     /// Keys by which packets of BFD are authenticated, for sessions to name.

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use stages::virtuals::Virtual;
 use wire::MacAddr;
 
-use super::config::{AclRule, List, Mac, Network, NextHop, Policer, PortName, Prefixed};
+use super::config::{
+    AclRule, BfdSession, List, Mac, Network, NextHop, Policer, PortName, Prefixed,
+};
 use super::state::{State, host};
 
 /// A change at run time.
@@ -91,6 +93,20 @@ pub enum Update {
     RemovePolicer {
         /// Number of the policer.
         number: u32,
+    },
+    /// A session of BFD with a neighbour begins that belongs to no next hop, or is otherwise from
+    /// now on; next hops at the neighbour follow it.
+    SetBfd {
+        /// Its own discriminator, which names it; not zero.
+        discriminator: u32,
+        /// The session.
+        session: BfdSession,
+    },
+    /// A session of BFD that was set ends.
+    RemoveBfd {
+        /// Its discriminator; none for all that were set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        discriminator: Option<u32>,
     },
     /// A virtual address (RFC 9568) becomes the router's own at an interface, or has another
     /// Ethernet address from now on.
@@ -209,9 +225,11 @@ pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
         Update::RemoveVirtual { port, vlan, address } => {
             remove_virtual(state, (port, vlan), address)
         }
-        // The host's own, what is watched, and the services' (see there).
+        // The host's own, the sessions', what is watched, and the services' (see there).
         Update::SetAddress { .. }
         | Update::RemoveAddress { .. }
+        | Update::SetBfd { .. }
+        | Update::RemoveBfd { .. }
         | Update::SetNeighbour { .. }
         | Update::RemoveNeighbour { .. }
         | Update::HearNeighbour { .. }

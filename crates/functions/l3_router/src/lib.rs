@@ -31,9 +31,13 @@ pub mod interfaces;
 
 pub mod parse;
 
+pub mod happened;
+
 mod liveness;
 
 mod sessions;
+
+mod asked;
 
 mod workers;
 

@@ -7,8 +7,8 @@
 //! ```
 //! The machine is the one of `crates/protocols/bfd`: here it has no thread that can be late, and
 //! what waits in the ports' rings is read before time is judged. A session is of a next hop that
-//! has the key `bfd`; the next hop is there while the session is up, or its peer has taken it down
-//! on purpose (RFC 5882 section 4.2).
+//! has the key `bfd`, or was set at run time ([`super::asked`]); the next hop is there while the
+//! session is up, or its peer has taken it down on purpose (RFC 5882 section 4.2).
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
@@ -24,19 +24,26 @@ use stages::icmp_host::is_ipv6;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
 
 use super::config::{self, BfdKey, BfdKeyKind, Config, NextHop};
+use super::happened::{Happened, Whose};
 use super::reasons;
 
 /// The sessions of a router. Each worker knows which next hops are watched; the first one runs
 /// them.
 pub(super) struct Liveness {
     /// None on the other workers.
-    bfd: Option<Bfd>,
+    pub(super) bfd: Option<Bfd>,
     clock: Clock,
     begun: Ticks,
-    /// Numbers of sessions by next hop.
-    sessions: BTreeMap<u32, u32>,
-    /// The next hop of each session, by its number.
-    hops: Vec<Option<u32>>,
+    /// Numbers of sessions by next hop: its own one, or one that was set with its neighbour.
+    pub(super) sessions: BTreeMap<u32, u32>,
+    /// Numbers of sessions that were set, by discriminator.
+    pub(super) asked: BTreeMap<u32, u32>,
+    /// Numbers of sessions that were set, by interface and neighbour.
+    pub(super) peers: BTreeMap<(u16, IpAddr), u32>,
+    /// The sessions by their numbers.
+    pub(super) places: Vec<Option<Place>>,
+    /// What sessions that have changed want of the router.
+    wishes: VecDeque<Wish>,
     /// Source ports by the machine's sockets.
     ports: BTreeMap<Socket, u16>,
     /// The machine wants to be polled then.
@@ -46,10 +53,26 @@ pub(super) struct Liveness {
     keys: Vec<Keys>,
 }
 
+/// A session.
+pub(super) struct Place {
+    pub whose: Whose,
+    /// The next hops that follow it.
+    pub hops: Vec<u32>,
+    /// Its ends.
+    pub path: Path,
+    /// Whether it has gone down, so that its next hops are not there.
+    pub is_failed: bool,
+}
+
 /// What the router is to do for its sessions.
 pub(super) enum Wish {
-    /// A packet leaves to a next hop: its source, its destination, UDP's payload and ports.
+    /// A packet leaves to a neighbour: its source, its destination, UDP's payload and ports.
     Packet(Packet),
+    /// A session has come up, or gone down: this is counted.
+    Turned {
+        /// Whether it is up.
+        is_up: bool,
+    },
     /// A next hop is there, or is not.
     Change {
         /// Its number.
@@ -61,8 +84,10 @@ pub(super) enum Wish {
 
 /// A packet that a session sends.
 pub(super) struct Packet {
-    /// The next hop to whose station it goes.
-    pub hop: u32,
+    /// The next hop to whose station it goes, if there is one.
+    pub hop: Option<u32>,
+    /// The neighbour that is that station.
+    pub peer: IpAddr,
     /// The interface by which it leaves.
     pub interface: u16,
     /// Its source.
@@ -110,7 +135,10 @@ impl Liveness {
             clock,
             begun: now,
             sessions: BTreeMap::new(),
-            hops: vec![None; limit as usize],
+            asked: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            places: (0..limit).map(|_| None).collect(),
+            wishes: VecDeque::new(),
             ports: BTreeMap::new(),
             due: now,
             events: VecDeque::new(),
@@ -118,8 +146,8 @@ impl Liveness {
         })
     }
 
-    /// Watches a next hop as it is configured now, from `local`; returns whether there is a session
-    /// of it, until whose first success the next hop is not there.
+    /// Watches a next hop as it is configured now, from `local`; returns whether it is not there
+    /// until the first success of its session.
     pub fn watch(
         &mut self,
         (number, hop): (u32, &NextHop),
@@ -127,30 +155,57 @@ impl Liveness {
         now: Ticks,
     ) -> bool {
         self.forget(number, now);
-        let peer = hop.ip.map(IpAddr::from).or(hop.ipv6.map(IpAddr::from));
-        let (Some(keys), Some(peer), Some(local)) = (hop.bfd, peer, local) else { return false };
-        let Some(free) = self.hops.iter().position(Option::is_none) else { return false };
-        self.hops[free] = Some(number);
-        self.sessions.insert(number, free as u32);
-        let reach = Reach::SingleHop(Interface(interface.into()));
-        let mut session = session_of(keys, Path { reach, local, peer });
+        let Some(keys) = hop.bfd else { return self.follow(number, hop, interface) };
+        let (Some(peer), Some(local)) = (peers_of(hop).next(), local) else { return false };
+        let path = Path { reach: Reach::SingleHop(Interface(interface.into())), local, peer };
+        let place =
+            Place { whose: Whose::NextHop(number), hops: vec![number], path, is_failed: false };
+        let Some(free) = self.enter(place) else { return false };
+        self.sessions.insert(number, free);
+        let mut session = session_of(keys, path);
         // One whose key is not known is refused, and never up.
         session.authentication = keys.authentication.map(|place| self.keys_at(place));
-        self.command(Command::Add(free as u32, session), now);
+        self.command(Command::Add(free, session), now);
         true
+    }
+
+    /// Lets a next hop follow the session with its neighbour, if one was set; returns whether that
+    /// has failed.
+    fn follow(&mut self, number: u32, hop: &NextHop, interface: u16) -> bool {
+        let session = peers_of(hop).find_map(|peer| self.peers.get(&(interface, peer)).copied());
+        let Some(session) = session else { return false };
+        let Some(place) = self.place_mut(session) else { return false };
+        place.hops.push(number);
+        let is_failed = place.is_failed;
+        self.sessions.insert(number, session);
+        is_failed
     }
 
     /// Watches a next hop no longer.
     pub fn forget(&mut self, number: u32, now: Ticks) {
-        if let Some(session) = self.sessions.remove(&number) {
-            self.hops[session as usize] = None;
-            // Whoever was told that it is up is told that it is not any more.
-            let view = self.bfd.as_ref().and_then(|bfd| bfd.view(session));
-            if view.is_some_and(|view| view.state == SessionState::Up) {
-                self.tell(EventKind::Down, number, now);
-            }
-            self.command(Command::Remove(session), now);
+        let Some(session) = self.sessions.remove(&number) else { return };
+        let Some(place) = self.place_mut(session) else { return };
+        if let Whose::Discriminator(_) = place.whose {
+            return place.hops.retain(|hop| *hop != number);
         }
+        // Whoever was told that it is up is told that it is not any more.
+        let view = self.bfd.as_ref().and_then(|bfd| bfd.view(session));
+        if view.is_some_and(|view| view.state == SessionState::Up) {
+            self.tell(EventKind::Down, session, now);
+        }
+        self.places[session as usize] = None;
+        self.command(Command::Remove(session), now);
+    }
+
+    /// Finds room for a session; returns its number.
+    pub(super) fn enter(&mut self, place: Place) -> Option<u32> {
+        let free = self.places.iter().position(Option::is_none)?;
+        self.places[free] = Some(place);
+        Some(free as u32)
+    }
+
+    pub(super) fn place_mut(&mut self, session: u32) -> Option<&mut Place> {
+        self.places.get_mut(session as usize)?.as_mut()
     }
 
     fn keys_at(&self, place: u32) -> Keys {
@@ -165,7 +220,13 @@ impl Liveness {
 
     /// Whether there is room to watch one more next hop than now, not counting this one's session.
     pub fn has_room_for(&self, number: u32) -> bool {
-        self.sessions.contains_key(&number) || self.sessions.len() < self.hops.len()
+        let own = Whose::NextHop(number);
+        self.places.iter().any(|place| place.as_ref().is_none_or(|place| place.whose == own))
+    }
+
+    /// Whether a session was set with the neighbour that a next hop is.
+    pub fn has_asked(&self, hop: &NextHop, interface: u16) -> bool {
+        peers_of(hop).any(|peer| self.peers.contains_key(&(interface, peer)))
     }
 
     /// Whether a next hop is watched.
@@ -225,17 +286,20 @@ impl Liveness {
 
     fn poll(&mut self, now: Ticks) -> Option<Wish> {
         let time = self.time(now);
-        while let Some(output) = self.bfd.as_mut().and_then(|bfd| bfd.poll(time)) {
-            let wish = match output {
-                Output::Departure(departure) => self.depart(departure),
-                Output::Report(Report::Changed { session, state, .. }) => {
-                    self.changed(session, state, now)
+        loop {
+            if let Some(wish) = self.wishes.pop_front() {
+                return Some(wish);
+            }
+            let Some(output) = self.bfd.as_mut().and_then(|bfd| bfd.poll(time)) else { break };
+            match output {
+                Output::Departure(departure) => {
+                    if let Some(packet) = self.depart(departure) {
+                        return Some(Wish::Packet(packet));
+                    }
                 }
+                Output::Report(Report::Changed { session, .. }) => self.changed(session, now),
                 // Nothing is asked for that was not checked.
-                Output::Report(Report::Refused { .. }) => None,
-            };
-            if wish.is_some() {
-                return wish;
+                Output::Report(Report::Refused { .. }) => {}
             }
         }
         self.due = match self.bfd.as_ref().and_then(Bfd::deadline) {
@@ -245,7 +309,7 @@ impl Liveness {
         None
     }
 
-    fn depart(&mut self, departure: Departure) -> Option<Wish> {
+    fn depart(&mut self, departure: Departure) -> Option<Packet> {
         match departure {
             Departure::Open { socket, opening: Opening::Datagrams { local, .. } } => {
                 self.ports.insert(socket, local.port());
@@ -255,57 +319,73 @@ impl Liveness {
                 self.ports.remove(&socket);
                 None
             }
-            Departure::Datagram { socket, interface, via, from, to, bytes, .. } => {
+            Departure::Datagram { socket, interface, from, to, bytes, .. } => {
                 let session = socket.0.checked_sub(protocol_bfd::sockets::SHARED_COUNT)?;
-                let hop = (*self.hops.get(session as usize)?)?;
-                let interface = interface?.0 as u16;
                 let from_port = *self.ports.get(&socket)?;
+                let place = self.place_mut(session)?;
                 // An Echo packet goes to the router's own address by way of the neighbour.
-                debug_assert!(via.is_none() || from == to.ip());
+                let (hop, peer) = (place.hops.first().copied(), place.path.peer);
+                let interface = interface?.0 as u16;
                 let (to, to_port) = (to.ip(), to.port());
-                Some(Wish::Packet(Packet { hop, interface, from, to, from_port, to_port, bytes }))
+                Some(Packet { hop, peer, interface, from, to, from_port, to_port, bytes })
             }
             _ => None,
         }
     }
 
-    fn changed(&mut self, session: u32, state: SessionState, now: Ticks) -> Option<Wish> {
-        let hop = (*self.hops.get(session as usize)?)?;
-        let peer = self.bfd.as_ref()?.view(session)?.peer_state;
-        let is_up = match state {
+    fn changed(&mut self, session: u32, now: Ticks) {
+        let Some(view) = self.bfd.as_ref().and_then(|bfd| bfd.view(session)) else { return };
+        let is_up = match view.state {
             SessionState::Up => true,
             SessionState::AdminDown => false,
             // On its way up nothing has changed yet.
-            SessionState::Init => return None,
-            SessionState::Down => peer == SessionState::AdminDown,
+            SessionState::Init => return,
+            SessionState::Down => view.peer_state == SessionState::AdminDown,
         };
-        self.tell(if is_up { EventKind::Up } else { EventKind::Down }, hop, now);
-        Some(Wish::Change { hop, is_up })
+        self.tell(if is_up { EventKind::Up } else { EventKind::Down }, session, now);
+        let Some(place) = self.place_mut(session) else { return };
+        place.is_failed = !is_up;
+        let hops = place.hops.clone();
+        self.wishes.push_back(Wish::Turned { is_up });
+        self.wishes.extend(hops.into_iter().map(|hop| Wish::Change { hop, is_up }));
     }
 
-    fn tell(&mut self, kind: EventKind, hop: u32, now: Ticks) {
+    /// Tells of a session what is known of it.
+    pub(super) fn tell(&mut self, kind: EventKind, session: u32, now: Ticks) {
+        let Some(view) = self.bfd.as_ref().and_then(|bfd| bfd.view(session)) else { return };
+        let Some(place) = self.places.get(session as usize).and_then(Option::as_ref) else {
+            return;
+        };
         if self.events.len() < EVENTS_MAX {
-            self.events.push_back(Event { kind, subject: hop.into(), at: now });
+            let (subject, detail) = (place.whose.subject(), Happened::of(&view).detail());
+            self.events.push_back(Event { kind, subject, detail, at: now });
         }
     }
 
-    /// Returns the next event: a next hop, by its number, is there or is not.
+    /// Returns the next event: a next hop is there or is not, or a session that was set is up or
+    /// down, or has ended.
     pub fn event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Returns what a person sees of the sessions, by next hop.
-    pub fn views(&self) -> impl Iterator<Item = (u32, View)> + '_ {
-        let view = |(hop, session): (&u32, &u32)| Some((*hop, self.bfd.as_ref()?.view(*session)?));
-        self.sessions.iter().filter_map(view)
+    /// Returns what a person sees of the sessions: those of next hops by their numbers, then those
+    /// that were set by their discriminators.
+    pub fn views(&self) -> impl Iterator<Item = (Whose, View)> + '_ {
+        let own = self.sessions.iter().map(|(hop, session)| (Whose::NextHop(*hop), session));
+        let asked = self.asked.iter().map(|(one, session)| (Whose::Discriminator(*one), session));
+        own.chain(asked).filter_map(|(whose, &session)| {
+            let place = self.places.get(session as usize)?.as_ref();
+            let is_its = place.is_some_and(|place| place.whose == whose);
+            Some((whose, self.bfd.as_ref()?.view(session)?)).filter(|_| is_its)
+        })
     }
 
     /// Returns the number of sessions for which there is room.
     pub fn capacity(&self) -> usize {
-        self.hops.len()
+        self.places.len()
     }
 
-    fn command(&mut self, command: Command, now: Ticks) {
+    pub(super) fn command(&mut self, command: Command, now: Ticks) {
         let time = self.time(now);
         if let Some(bfd) = &mut self.bfd {
             bfd.input(time, Input::Command(command));
@@ -320,6 +400,11 @@ impl Liveness {
     fn time(&self, now: Ticks) -> Time {
         Time(self.clock.nanos(now.wrapping_sub(self.begun)))
     }
+}
+
+/// The addresses of a next hop; the first is the one that is watched.
+fn peers_of(hop: &NextHop) -> impl Iterator<Item = IpAddr> + use<> {
+    [hop.ip.map(IpAddr::from), hop.ipv6.map(IpAddr::from)].into_iter().flatten()
 }
 
 /// A key of the configuration as the machine takes it.
@@ -341,6 +426,7 @@ fn session_of(keys: config::Bfd, path: Path) -> protocol_bfd::Config {
     let echo = Duration::from_millis(keys.echo_ms.into());
     protocol_bfd::Config {
         path,
+        discriminator: None,
         desired_min_tx: interval,
         required_min_rx: interval,
         detect_multiplier: keys.multiplier,
@@ -373,4 +459,4 @@ fn datagram_of(frame: &[u8]) -> Option<(IpAddr, IpAddr, u8, udp::View<'_>)> {
 }
 
 /// Events that wait for a control plane.
-const EVENTS_MAX: usize = 1024;
+const EVENTS_MAX: usize = 4096;

@@ -20,6 +20,11 @@ impl Owners {
         self.of(address).any(|(other, at)| other != number && at == interface)
     }
 
+    /// The next hops at an interface that have an address.
+    pub fn at(&self, address: Network, interface: u16) -> impl Iterator<Item = u32> + '_ {
+        self.of(address).filter(move |(_, at)| *at == interface).map(|(number, _)| number)
+    }
+
     /// A next hop has an address, at another interface than before or for the first time.
     pub fn add(&mut self, address: Network, number: u32, interface: u16) {
         self.0.insert((address, number), interface);

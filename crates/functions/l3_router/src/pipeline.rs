@@ -166,6 +166,9 @@ impl Function for Pipeline {
             self.watched.follow(&self.state, &update, now);
             return done;
         }
+        if let Some(done) = self.apply_bfd(&update, now) {
+            return done;
+        }
         self.may_watch(&update)?;
         control::apply(&mut self.state, &update)?;
         self.watched.follow(&self.state, &update, now);

@@ -160,8 +160,11 @@ impl Objects {
             | Update::SetPolicer { .. }
             | Update::RemovePolicer { .. } => {}
             // Nobody is active who has not heard from the others that nobody is: whoever has
-            // restarted is told anew what it has.
-            Update::SetVirtual { .. } | Update::RemoveVirtual { .. } => {}
+            // restarted is told anew what it has, and which sessions are wanted.
+            Update::SetVirtual { .. }
+            | Update::RemoveVirtual { .. }
+            | Update::SetBfd { .. }
+            | Update::RemoveBfd { .. } => {}
             // Whoever watches routes asks anew.
             Update::WatchRoute { .. } | Update::UnwatchRoutes {} => {}
             // They are no part of a configuration's difference.

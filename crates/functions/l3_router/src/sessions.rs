@@ -17,6 +17,7 @@ use super::liveness::{Packet, Wish};
 use super::neighbours::Wanted;
 use super::pipeline::Pipeline;
 use super::reasons::{self, Tally};
+use super::state::Hop;
 
 impl Pipeline {
     /// Hands a packet that is for the router itself to the sessions if it is theirs; returns what
@@ -75,9 +76,11 @@ impl Pipeline {
             let Some(wish) = self.liveness.as_mut().and_then(|all| all.next(now)) else { break };
             match wish {
                 Wish::Packet(packet) => self.send_packet(&packet, now),
-                Wish::Change { hop, is_up } => {
+                Wish::Turned { is_up } => {
                     let tally = if is_up { Tally::PathsUp } else { Tally::PathsDown };
                     self.tallies[tally as usize] += 1;
+                }
+                Wish::Change { hop, is_up } => {
                     self.state.set_path(hop, is_up);
                     self.state.reach_tunnels();
                     self.workers.note(hop, is_up);
@@ -90,14 +93,18 @@ impl Pipeline {
     /// Whether there is room for the session of a next hop.
     ///
     /// # Errors
-    /// When there is none, or the next hop's interface has no address to watch from, or a key is
-    /// named that there is not.
+    /// When there is none, or the next hop's interface has no address to watch from, a key is named
+    /// that there is not, or a session with the neighbour was set.
     pub(super) fn may_watch(&self, update: &Update) -> Result<(), Refusal> {
         let Update::SetNextHop { number, next_hop } = update else { return Ok(()) };
         let Some(bfd) = next_hop.bfd else { return Ok(()) };
         let liveness = self.liveness.as_ref().ok_or(Refusal::Full)?;
         let named = self.state.interfaces.named(next_hop.port, next_hop.vlan);
-        let own = self.state.interfaces.get(named.ok_or(Refusal::NotFound)?);
+        let interface = named.ok_or(Refusal::NotFound)?;
+        let own = self.state.interfaces.get(interface);
+        if liveness.has_asked(next_hop, interface) {
+            return Err(Refusal::Exists);
+        }
         let has_key = bfd.authentication.is_none_or(|place| liveness.has_key(place));
         let has_ends = has_key && local_of(own, next_hop).is_some();
         match (has_ends, liveness.has_room_for(*number)) {
@@ -127,7 +134,11 @@ impl Pipeline {
     fn send_packet(&mut self, packet: &Packet, now: Ticks) {
         let Pipeline { state, made, neighbours, .. } = self;
         let Some(made) = made else { return };
-        let way = state.way_of(packet.hop);
+        let at = packet.interface;
+        let wanted = Wanted { link: at, address: packet.peer, listed: packet.hop };
+        let known = neighbours.as_ref().and_then(|all| all.known(state, wanted));
+        let way = packet.hop.or(known).map(|place| state.way_of(place));
+        let way = way.unwrap_or(Hop::absent(reasons::UNRESOLVED, at));
         let mut frame = [0; HEADERS_MAX + PAYLOAD_MAX];
         let datagram = Datagram {
             macs: [0, 6].map(|at| MacAddr(array_at(&way.macs, at))),
@@ -150,17 +161,11 @@ impl Pipeline {
             }
         } else if let Some(neighbours) = neighbours
             && way.verdict == reasons::drop(reasons::UNRESOLVED)
-            && let Some(next) = state.neighbours.get(&packet.hop)
-            && let Some(address) = match is_ipv6(frame) {
-                true => next.ipv6.map(IpAddr::from),
-                false => next.ip.map(IpAddr::from),
-            }
         {
             // It waits for the neighbour as a packet on its way does, which costs it a hop: the
             // peer ignores this one, and the next finds the neighbour known.
-            let wanted = Wanted { link: packet.interface, address, listed: Some(packet.hop) };
             let port = own.port;
-            neighbours.wait((state, made), (port, packet.interface, frame), wanted, now);
+            neighbours.wait((state, made), (port, at, frame), wanted, now);
         }
     }
 }

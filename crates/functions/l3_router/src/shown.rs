@@ -4,10 +4,11 @@
 use std::ops::Range;
 
 use function_kit::{Condition, Neighbour, Severity, Spoken, When};
-use protocol_bfd::{View, redact, sockets};
+use protocol_bfd::{Reach, View, redact, sockets};
 use wire::bytes::u16_at;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
 
+use super::happened::Whose;
 use super::neighbours::{Entry, Neighbours};
 use super::pipeline::Pipeline;
 
@@ -28,16 +29,19 @@ pub(super) fn neighbours(router: &Pipeline, limit: usize) -> Vec<Neighbour> {
         since: None,
         detail: entry.mac.map_or_else(String::new, |mac| mac.to_string()),
     };
-    let peer = |(hop, view): (u32, View)| Neighbour {
+    let peer = |(whose, view): (Whose, View)| Neighbour {
         protocol: "bfd",
-        interface: router.state().neighbours.get(&hop).map_or_else(String::new, |hop| {
-            let own = interfaces.named(hop.port, hop.vlan);
-            own.map_or_else(String::new, name)
-        }),
+        interface: match view.path.reach {
+            Reach::SingleHop(interface) => name(interface.0 as u16),
+            Reach::MultiHop(_) => String::new(),
+        },
         address: view.path.peer.to_string(),
         state: format!("{:?}", view.state).to_lowercase(),
         since: None,
-        detail: format!("next hop {hop}; the peer is {}", peer_state(&view)),
+        detail: match whose {
+            Whose::NextHop(hop) => format!("next hop {hop}; the peer is {}", peer_state(&view)),
+            Whose::Discriminator(_) => format!("the peer is {}", peer_state(&view)),
+        },
     };
     let stations = router.neighbours().into_iter().flat_map(Neighbours::entries).map(station);
     let peers = router.liveness.iter().flat_map(|all| all.views()).map(peer);
@@ -58,7 +62,7 @@ pub(super) const CONDITIONS: &[Condition] = &[
             state: "down",
             told_by: &["paths-up", "paths-down"],
         },
-        text: "the session with the next hop is down, and no packet goes there",
+        text: "the session with a neighbour is down, and no packet goes to the next hops there",
     },
     Condition {
         cause: "neighbours-full",

@@ -257,6 +257,12 @@ impl State {
         Some(self.interfaces.get(interface).port)
     }
 
+    /// The next hops at an interface that have an address.
+    pub(super) fn hops_at(&self, interface: u16, address: IpAddr) -> Vec<u32> {
+        let vrf = self.interfaces.get(interface).vrf;
+        self.owners.at(host(vrf, address), interface).collect()
+    }
+
     /// Whether the path to a next hop is down.
     pub fn is_down(&self, number: u32) -> bool {
         self.down.contains_key(&number)

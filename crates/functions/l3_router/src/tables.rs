@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::config::Network;
 use super::groups::Groups;
+use super::happened::Whose;
 use super::liveness::Liveness;
 use super::neighbours::{Entry, Neighbours};
 use super::pipeline::Pipeline;
@@ -63,13 +64,17 @@ pub(super) fn page(router: &Pipeline, table: usize, from: u64, limit: usize) -> 
     }
 }
 
-/// Sessions of BFD by the numbers of their next hops.
+/// Sessions of BFD: those of next hops by their numbers, then those that were set.
 fn sessions(router: &Pipeline, from: u64, limit: usize) -> TablePage {
     let all = router.liveness.iter().flat_map(Liveness::views);
-    let mut rows = all.skip_while(|(hop, _)| u64::from(*hop) < from);
-    let row = |(hop, view): (u32, View)| {
+    let mut rows = all.skip_while(|(whose, _)| whose.subject() < from);
+    let row = |(whose, view): (Whose, View)| {
+        let next_hop = match whose {
+            Whose::NextHop(number) => Some(number),
+            Whose::Discriminator(_) => None,
+        };
         json!({
-            "next-hop": hop,
+            "next-hop": next_hop,
             "local": view.path.local,
             "peer": view.path.peer,
             "state": format!("{:?}", view.state),
@@ -82,7 +87,7 @@ fn sessions(router: &Pipeline, from: u64, limit: usize) -> TablePage {
         })
     };
     let entries = rows.by_ref().take(limit).map(row).collect();
-    TablePage { entries, next: rows.next().map(|(hop, _)| hop.into()) }
+    TablePage { entries, next: rows.next().map(|(whose, _)| whose.subject()) }
 }
 
 /// Members of groups by their order, with the share of the buckets that they have at present.

@@ -97,7 +97,12 @@ impl Watched {
     fn tell(&mut self, number: u32, is_there: bool, now: Ticks) {
         if self.tells && self.events.len() < EVENTS_MAX {
             let kind = if is_there { EventKind::Up } else { EventKind::Down };
-            self.events.push_back(Event { kind, subject: subject(number), at: now });
+            self.events.push_back(Event {
+                kind,
+                subject: subject(number),
+                at: now,
+                detail: [0; 5],
+            });
         }
     }
 
@@ -107,9 +112,10 @@ impl Watched {
     }
 }
 
-/// What events of a watched route name: its number above all of next hops, which have 32 bits.
+/// What events of a watched route name: its number above all of next hops and sessions,
+/// which have 33 bits.
 pub fn subject(number: u32) -> u64 {
-    1 << 32 | u64::from(number)
+    1 << 33 | u64::from(number)
 }
 
 fn is_there(state: &State, route: Network) -> bool {
@@ -152,7 +158,7 @@ mod tests {
 
     /// What was told since this was asked last: numbers of routes, and whether each is there.
     fn told(router: &mut Pipeline) -> Vec<(u64, bool)> {
-        let one = |event: Event| (event.subject - (1 << 32), event.kind == EventKind::Up);
+        let one = |event: Event| (event.subject - (1 << 33), event.kind == EventKind::Up);
         std::iter::from_fn(|| router.event()).map(one).collect()
     }
 

@@ -16,6 +16,7 @@ fn config(own: &str, far: &str, interface: Interface) -> Config {
     let address = |text: &str| -> IpAddr { text.parse().expect("an address") };
     Config {
         path: Path { reach: Reach::SingleHop(interface), local: address(own), peer: address(far) },
+        discriminator: None,
         desired_min_tx: Duration::from_millis(50),
         required_min_rx: Duration::from_millis(50),
         detect_multiplier: 3,

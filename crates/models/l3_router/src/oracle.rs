@@ -107,7 +107,8 @@ impl Oracle for Model {
             Update::RemoveVirtual { port, vlan, address } => {
                 self.remove_virtual((port, vlan), address)
             }
-            // What the host has and who watches, which no workload asks for; and the services' own,
+            // What the host has, sessions, and who watches, which no workload asks for; and the
+            // services' own,
             // which they have applied.
             Update::SetAddress { .. }
             | Update::RemoveAddress { .. }
@@ -116,6 +117,8 @@ impl Oracle for Model {
             | Update::HearNeighbour { .. }
             | Update::WatchRoute { .. }
             | Update::UnwatchRoutes {}
+            | Update::SetBfd { .. }
+            | Update::RemoveBfd { .. }
             | Update::SetRule { .. }
             | Update::RemoveRule { .. }
             | Update::SetPolicer { .. }

@@ -12,6 +12,9 @@ use crate::authentication::Keys;
 pub struct Config {
     /// Between which addresses, and how far apart they are.
     pub path: Path,
+    /// Its own discriminator, which nobody else of the node has and is not zero; `None` for one that
+    /// is drawn.
+    pub discriminator: Option<u32>,
     /// Interval at which the session would like to send while it is up.
     pub desired_min_tx: Duration,
     /// Interval at which it can receive.
@@ -52,7 +55,8 @@ pub enum Reach {
 /// Why a configuration cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// The number of the session is above the limit, or the number or the path are in use.
+    /// The number of the session is above the limit, or the number, the path or the discriminator
+    /// are in use.
     #[error("the session exists already, or there are as many as there may be")]
     Session,
     /// Addresses of two families, or unspecified ones.

@@ -19,6 +19,7 @@ pub fn fuzz(bytes: &[u8]) {
     let (own, peer) = ([192, 0, 2, 1], [192, 0, 2, 2]);
     let config = |reach, algorithm: Option<Algorithm>| Config {
         path: Path { reach, local: own.into(), peer: peer.into() },
+        discriminator: None,
         desired_min_tx: Duration::from_millis(10),
         required_min_rx: Duration::from_millis(10),
         detect_multiplier: 3,

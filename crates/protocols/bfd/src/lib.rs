@@ -7,8 +7,8 @@
 //! ```
 //! The files in reading order: [`packet`] is the codec, [`authentication`] signs and checks,
 //! [`config`] is what a controller asks for, `session` is the state of RFC 5880 section 6.8.1,
-//! `echo` has the packets that a session sends to itself, [`sockets`] what sessions share,
-//! [`machine`] holds all sessions and finds that of a packet.
+//! `echo` has the packets that a session sends to itself, [`sockets`] what sessions share, [`view`]
+//! is what is seen of a session, [`machine`] holds all sessions and finds that of a packet.
 
 pub mod packet;
 
@@ -24,13 +24,16 @@ mod echo;
 
 pub mod sockets;
 
+pub mod view;
+
 pub mod machine;
 
 pub mod fuzz;
 
 pub use config::{Config, Path, Reach, Unusable};
-pub use machine::{Bfd, Command, Counters, Report, View};
+pub use machine::{Bfd, Command, Counters, Report};
 pub use packet::{Diagnostic, State};
+pub use view::{Heard, View};
 
 /// BFD as the list of protocols has it.
 pub const PROTOCOL: protocol_kit::Protocol =

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use protocol_kit::{
     Arrival, Departure, Input, Interface, Machine, Opening, Output, Random, Socket, Time,
@@ -14,6 +13,7 @@ use crate::echo::{Echo, Returned};
 use crate::packet::{Diagnostic, Packet, State};
 use crate::session::{Session, Times};
 use crate::sockets::{CONTROL, ECHO, Kind, MULTIHOP, PORTS_FROM, SHARED, shared_by};
+use crate::view::View;
 
 /// The machine of BFD. Its memory follows from the number of sessions that it was made for.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ struct Listener {
 pub enum Command {
     /// Adds a session.
     Add(u32, Config),
-    /// Changes a session; its path stays.
+    /// Changes a session; its path and its discriminator stay.
     Change(u32, Config),
     /// Removes a session. The peer notices by time.
     Remove(u32),
@@ -86,25 +86,6 @@ pub enum Report {
         /// Why.
         why: Unusable,
     },
-}
-
-/// What a person sees of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
-    /// Its path.
-    pub path: Path,
-    /// Its own state.
-    pub state: State,
-    /// The peer's state.
-    pub peer_state: State,
-    /// Its discriminator and the peer's.
-    pub discriminators: [u32; 2],
-    /// Interval of its packets before jitter.
-    pub transmit_interval: Duration,
-    /// Time without a packet after which it goes down; `None` before the first packet.
-    pub detection_time: Option<Duration>,
-    /// Whether Echo packets are sent.
-    pub has_echo: bool,
 }
 
 /// Packets by what became of them.
@@ -205,15 +186,7 @@ impl Bfd {
     /// Returns what a person sees of a session; `None` of one that does not exist.
     pub fn view(&self, number: u32) -> Option<View> {
         let session = self.places.get(number as usize)?.session.as_ref()?;
-        Some(View {
-            path: session.config.path,
-            state: session.state,
-            peer_state: session.peer.state,
-            discriminators: [session.discriminator, session.peer.discriminator],
-            transmit_interval: session.transmit_interval(),
-            detection_time: session.detection_time(),
-            has_echo: session.times.echo.is_some(),
-        })
+        Some(View::of(session))
     }
 
     fn receive(&mut self, path: Path, ttl: u8, bytes: &[u8], now: Time) {
@@ -296,11 +269,15 @@ impl Bfd {
         if place.session.is_some() || self.paths.contains_key(&path) {
             return Err(Unusable::Session);
         }
-        let discriminator = loop {
-            let drawn = self.random.bits() as u32;
-            if drawn != 0 && !self.discriminators.contains_key(&drawn) {
-                break drawn;
-            }
+        let is_free = |one: &u32| *one != 0 && !self.discriminators.contains_key(one);
+        let discriminator = match config.discriminator {
+            Some(wanted) => Some(wanted).filter(is_free).ok_or(Unusable::Session)?,
+            None => loop {
+                let drawn = self.random.bits() as u32;
+                if is_free(&drawn) {
+                    break drawn;
+                }
+            },
         };
         place.echo = Echo::new(self.random.bits());
         shared_by(&config).for_each(|listener| self.listeners[listener].users += 1);

@@ -49,12 +49,13 @@ pub(crate) struct Peer {
     pub state: State,
     /// Its diagnostic code.
     pub diagnostic: Diagnostic,
-    is_demand: bool,
-    detect_multiplier: u8,
-    desired_min_tx_us: u32,
+    pub is_independent: bool,
+    pub is_demand: bool,
+    pub detect_multiplier: u8,
+    pub desired_min_tx_us: u32,
     /// bfd.RemoteMinRxInterval.
-    required_min_rx_us: u32,
-    required_min_echo_rx_us: u32,
+    pub required_min_rx_us: u32,
+    pub required_min_echo_rx_us: u32,
 }
 
 /// Intervals of one end in microseconds.
@@ -142,6 +143,7 @@ impl Session {
             discriminator: packet.my_discriminator,
             state: packet.state,
             diagnostic: packet.diagnostic,
+            is_independent: packet.is_independent,
             is_demand: packet.is_demand,
             detect_multiplier: packet.detect_multiplier,
             desired_min_tx_us: packet.desired_min_tx_us,

@@ -109,7 +109,7 @@ impl Driven {
 
     /// A worker tells.
     fn happened(&mut self, worker: u16, kind: EventKind) -> &mut Driven {
-        let what = Happening { worker, kind, subject: 0, at: self.now };
+        let what = Happening { worker, kind, subject: 0, detail: [0; 5], at: self.now };
         self.input(Input::Command(Event::Happened(what)))
     }
 
@@ -291,7 +291,7 @@ fn other_keys_do_not_let_a_nat_take_over_earlier() {
 
 #[test]
 fn a_nat_tells_of_no_routes() {
-    let keys = config(json!({"track": [{"route": "10.0.0.0/8", "decrement": 1}]}));
+    let keys = config(json!({}), json!({"track": [{"route": "10.0.0.0/8", "decrement": 1}]}));
     let function = configured::<Cgnat>(nat());
     let setup = Setup { function: Some(&*function), state: Vec::new(), seed: 7 };
     let refused = Vrrp::new(&keys, setup).err().expect("no routes");

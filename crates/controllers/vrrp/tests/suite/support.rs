@@ -107,7 +107,7 @@ impl Driven {
 
     /// A worker tells of a next hop.
     pub fn hop(&mut self, subject: u64, kind: EventKind) -> &mut Driven {
-        let what = Happening { worker: 0, kind, subject, at: self.now };
+        let what = Happening { worker: 0, kind, subject, detail: [0; 5], at: self.now };
         self.vrrp.input(self.now, Input::Command(Event::Happened(what)));
         self.poll();
         self
@@ -197,7 +197,7 @@ impl Driven {
     /// The router tells what it has to tell.
     fn tell(&mut self) {
         while let Some(engine::Event { kind, subject, .. }) = self.router.event() {
-            let what = Happening { worker: 0, kind, subject, at: self.now };
+            let what = Happening { worker: 0, kind, subject, detail: [0; 5], at: self.now };
             self.vrrp.input(self.now, Input::Command(Event::Happened(what)));
         }
     }

@@ -117,7 +117,7 @@ impl Pair {
         };
         if self.is_ready.replace(is_ready) != Some(is_ready) {
             let kind = if is_ready { EventKind::Synchronised } else { EventKind::Unsynchronised };
-            self.event = Some(Event { kind, subject: 0, at: now });
+            self.event = Some(Event { kind, subject: 0, at: now, detail: [0; 5] });
         }
     }
 }

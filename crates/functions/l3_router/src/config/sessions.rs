@@ -1,7 +1,10 @@
-//! The keys by which packets of BFD are authenticated (RFC 5880 section 6.7).
+//! The keys by which packets of BFD are authenticated (RFC 5880 section 6.7), and sessions that are
+//! set at run time.
 
 use std::fmt;
+use std::net::IpAddr;
 
+use function_kit::PortName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -69,4 +72,38 @@ fn hidden<S: Serializer>(_: &Option<BfdSecret>, serializer: S) -> Result<S::Ok, 
 /// Reads a key, or what stands for one where it is shown; it must not be left out.
 fn shown_or_hidden<'d, D: Deserializer<'d>>(from: D) -> Result<Option<BfdSecret>, D::Error> {
     Option::deserialize(from)
+}
+
+/// A session of BFD with a neighbour at an interface (RFC 5881).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct BfdSession {
+    /// Port of the interface.
+    pub port: PortName,
+    /// The VLAN of the interface; none for the port's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+    /// The router's address; none for that of the interface on the neighbour's link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<IpAddr>,
+    /// The neighbour's address.
+    pub peer: IpAddr,
+    /// Interval at which it would like to send, in microseconds from 1,000.
+    pub min_tx_us: u32,
+    /// Interval at which it can receive, in microseconds from 1,000.
+    pub min_rx_us: u32,
+    /// Missing packets after which the neighbour declares it down, from 1.
+    pub multiplier: u8,
+    /// Interval of its own Echo packets, in microseconds from 1,000; 0 for none.
+    #[serde(default)]
+    pub echo_us: u32,
+    /// Interval at which it can return the neighbour's Echo packets, in microseconds; 0 for none.
+    #[serde(default)]
+    pub min_echo_rx_us: u32,
+    /// Whether it waits for the neighbour's first packet.
+    #[serde(default)]
+    pub passive: bool,
+    /// Whether it is held down.
+    #[serde(default)]
+    pub shut_down: bool,
 }

@@ -146,6 +146,7 @@ fn draw_configs(random: &mut Random, addresses: [IpAddr; 2], link: usize) -> [Co
         let echo = (is_neighbour && random.below(4) == 0).then(|| Duration::from_millis(20));
         Config {
             path: Path { reach, local: addresses[end], peer: addresses[1 - end] },
+            discriminator: None,
             desired_min_tx,
             required_min_rx,
             detect_multiplier: 1 + random.below(5) as u8,

@@ -16,6 +16,7 @@ fn config(end: usize, desired_min_tx_ms: u64, required_min_rx_ms: u64) -> Config
     let reach = Reach::SingleHop(World::<Bfd>::interface(0));
     Config {
         path: Path { reach, local: ADDRESSES[end], peer: ADDRESSES[1 - end] },
+        discriminator: None,
         desired_min_tx: Duration::from_millis(desired_min_tx_ms),
         required_min_rx: Duration::from_millis(required_min_rx_ms),
         detect_multiplier: 3,
@@ -225,4 +226,31 @@ fn what_is_not_the_peers_changes_nothing_but_a_counter() {
     assert_eq!((counters.authentication, state), (1, State::Down));
     let (counters, state) = give(&good, 255, peer);
     assert_eq!((counters.received, state), (1, State::Init));
+}
+
+#[test]
+fn a_session_has_the_discriminator_that_was_asked_for() {
+    let asked = |end| Config { discriminator: Some(7), ..config(end, 10, 20) };
+    let mut world = up(3, [asked(0), Config { detect_multiplier: 5, ..config(1, 30, 40) }]);
+    let views = [0, 1].map(|node| world.machine(node).and_then(|bfd| bfd.view(0)).expect("it"));
+    assert_eq!((views[0].discriminators[0], views[1].discriminators[1]), (7, 7));
+    let heard = views[0].heard;
+    assert_eq!(heard.detect_multiplier, 5);
+    assert_eq!([heard.desired_min_tx_us, heard.required_min_rx_us], [30_000, 40_000]);
+    world.link(0).is_cut = true;
+    said(&mut world, Duration::from_secs(1));
+    let view = world.machine(0).and_then(|bfd| bfd.view(0)).expect("it lives");
+    assert_eq!((view.discriminators, view.heard.detect_multiplier), ([7, 0], 0));
+    // Nobody else has it, and it is not zero.
+    let mut bfd = Bfd::new(2, 1);
+    let elsewhere = Path { peer: Ipv4Addr::new(192, 0, 2, 3).into(), ..config(0, 1, 1).path };
+    let other = |discriminator| Config { path: elsewhere, discriminator, ..config(0, 10, 10) };
+    for (number, config) in [(0, asked(0)), (1, other(Some(7))), (1, other(Some(0)))] {
+        bfd.input(Time::ZERO, Input::Command(Command::Add(number, config)));
+    }
+    let refused = || match bfd.poll(Time::ZERO) {
+        Some(Output::Report(Report::Refused { session, .. })) => Some(session),
+        _ => None,
+    };
+    assert_eq!(std::iter::from_fn(refused).collect::<Vec<_>>(), [1, 1]);
 }

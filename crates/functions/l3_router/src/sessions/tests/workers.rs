@@ -3,6 +3,8 @@
 
 use function_kit::Shard;
 
+use super::super::super::config::BfdSession;
+use super::super::super::happened::{Happened, Whose};
 use super::*;
 
 /// The workers of a router, with what they have sent one another.
@@ -18,10 +20,13 @@ struct Team {
 
 impl Team {
     fn new(count: u32, bfd: Value) -> Team {
-        let config = config((1, 2), bfd, count);
+        Team::of(&config((1, 2), bfd, count), count)
+    }
+
+    fn of(config: &Config, count: u32) -> Team {
         let worker = |index| {
             let (clock, shard) = (Clock::with_rate(1e9), Shard { index, count });
-            finished(Pipeline::of_worker(&config, shard, clock, 0).expect("memory"))
+            finished(Pipeline::of_worker(config, shard, clock, 0).expect("memory"))
         };
         let workers: Vec<Node> = (0..count).map(worker).collect();
         Team { mesh: vec![Vec::new(); count as usize], workers, turn: 0, passes: true }
@@ -129,4 +134,72 @@ fn a_worker_is_told_of_no_next_hop_that_it_does_not_watch() {
         worker.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("possible");
     }
     assert_eq!(team.are_down(), [true, true]);
+}
+
+/// A session with the neighbour that next hop 0 is.
+fn asked() -> BfdSession {
+    let keys = json!({"port": "uplink", "peer": "10.1.0.2", "min-tx-us": 10_000,
+        "min-rx-us": 10_000, "multiplier": 3});
+    serde_json::from_value(keys).expect("a session")
+}
+
+#[test]
+fn the_next_hops_at_a_neighbour_follow_a_session_that_was_set() {
+    let mut keys = keys((1, 2), Value::Null, 2);
+    keys["bfd-capacity"] = json!(2);
+    let mut team = Team::of(&read(keys), 2);
+    let mut peer = node(2, 1, json!({"interval-ms": 10, "multiplier": 3}));
+    let apply = |team: &mut Team, update: Update, now| {
+        let done = team.workers.iter_mut().map(|one| one.router.apply(update, now));
+        let done: Vec<_> = done.collect();
+        assert!(done.iter().all(|one| *one == done[0]), "{done:?}");
+        done[0]
+    };
+    let session = asked();
+    let set = |discriminator, session| Update::SetBfd { discriminator, session };
+    assert_eq!(apply(&mut team, set(77, session), 0), Ok(()));
+    assert_eq!(team.are_down(), [false; 2], "nothing is known of it yet");
+    team.run(&mut peer, (0, 4_000 * MS), true);
+    let one = &mut team.workers[0];
+    let event = one.router.event().expect("it is up");
+    let told = Happened::from_detail(event.detail);
+    assert_eq!((event.kind, event.subject), (EventKind::Up, 77 | 1 << 32));
+    assert_eq!(Whose::of(event.subject), Whose::Discriminator(77));
+    let view = peer.router.liveness.as_ref().expect("sessions").views().next().expect("one").1;
+    assert_eq!([77, told.peer_discriminator], [view.discriminators[1], view.discriminators[0]]);
+    assert_eq!((told.state, told.peer_multiplier, told.peer_min_rx_us), (3, 3, 10_000));
+    // Its silence takes the next hop out of the groups of all workers.
+    let now = 4_000 * MS;
+    team.run(&mut peer, (now, now + 45 * MS), false);
+    assert_eq!(team.are_down(), [true; 2]);
+    // A next hop that is set while it is down follows it, too.
+    let now = now + 45 * MS;
+    let next_hop = *team.workers[0].router.state.neighbours.get(&0).expect("a next hop");
+    assert_eq!(apply(&mut team, Update::SetNextHop { number: 0, next_hop }, now), Ok(()));
+    team.run(&mut peer, (now, now + 20 * MS), false);
+    assert_eq!(team.are_down(), [true; 2]);
+    // One that is to have its own is refused, and so are a second one and one without room.
+    let watched = NextHop { bfd: Some(Bfd::default()), ..next_hop };
+    let own = Update::SetNextHop { number: 0, next_hop: watched };
+    assert_eq!(apply(&mut team, own, now), Err(Refusal::Exists));
+    assert_eq!(apply(&mut team, set(78, session), now), Err(Refusal::Exists));
+    let at = |last: u8| BfdSession { peer: [10, 1, 0, last].into(), ..session };
+    assert_eq!(apply(&mut team, set(78, at(3)), now), Ok(()));
+    assert_eq!(apply(&mut team, set(79, at(4)), now), Err(Refusal::Full));
+    let slow = BfdSession { min_tx_us: 999, ..at(3) };
+    let far = BfdSession { peer: [192, 0, 2, 1].into(), ..session };
+    for (discriminator, wrong) in [(0, at(4)), (78, slow), (78, far)] {
+        assert_eq!(apply(&mut team, set(discriminator, wrong), now), Err(Refusal::Invalid));
+    }
+    // Without it the next hop is there.
+    let remove = |discriminator| Update::RemoveBfd { discriminator };
+    assert_eq!(apply(&mut team, remove(Some(77)), now), Ok(()));
+    assert_eq!(team.are_down(), [false; 2]);
+    assert_eq!(apply(&mut team, remove(Some(77)), now), Err(Refusal::NotFound));
+    assert_eq!(team.workers[0].events(), [EventKind::Down, EventKind::Expired]);
+    assert_eq!(apply(&mut team, remove(None), now), Ok(()));
+    assert_eq!(team.workers[0].events(), [EventKind::Expired]);
+    // Its own session is possible now, and keeps the other kind away.
+    assert_eq!(apply(&mut team, own, now), Ok(()));
+    assert_eq!(apply(&mut team, set(77, session), now), Err(Refusal::Exists));
 }

@@ -233,9 +233,9 @@ impl Interfaces {
 
     /// The address that an ARP request asks for at an interface, and the MAC address with which it
     /// is answered: for its own and virtual addresses, on the outside for those of pools and of
-    /// hosts inside that are translated without sessions, too. None where it is not answered; whoever
-    /// announces its own address (RFC 5227 section 3) asks nothing, and an answer of a NAT that was
-    /// active until now would lead switches back to it.
+    /// hosts inside that are translated without sessions, too. None where it is not answered.
+    /// Whoever announces its own address (RFC 5227 section 3) asks nothing, and an answer of a NAT
+    /// that was active until now would lead switches back to it.
     pub fn arp_answer(&self, payload: &[u8], port: PortId) -> Option<(Ipv4Addr, MacAddr)> {
         let packet = arp::View::parse(payload).ok()?;
         let target = packet.target_ip();

@@ -66,7 +66,7 @@ pub(super) fn limits(records: &[TrialRecord], all: &[Failed]) -> Vec<Limit> {
          has the watched next hop as a member",
     );
     note(
-        |one| one.carried().is_some_and(|path| lasted(path)),
+        |one| one.carried().is_some_and(lasted),
         true,
         "frames were sent into the failed path until it was mended",
         "raise lasting above the detection time of the session",

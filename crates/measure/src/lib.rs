@@ -4,6 +4,7 @@
 //! [`Measurer::measure`]; whatever a device reports of a trial is in [`Trial`]; whatever is worth
 //! keeping of a run is in [`record::RunRecord`].
 
+mod path;
 pub mod record;
 mod sessions;
 pub mod statistics;
@@ -12,6 +13,7 @@ pub mod validity;
 mod words;
 
 pub use ::units::*;
+pub use path::*;
 pub use sessions::*;
 pub use trial::*;
 pub use words::figure_words;

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Pps, SessionCounts, SessionLoad, SessionsThere};
+use crate::{PathFailing, PathFailure, Pps, SessionCounts, SessionLoad, SessionsThere};
 
 /// The interface through which a method measures a device; a method has no other contact with the
 /// world.
@@ -98,6 +98,8 @@ pub struct Conditions {
     /// Time from the start of a trial of sessions to the end of the active device, after which its
     /// standby takes over; none for no fail-over.
     pub fail_over_after: Option<Duration>,
+    /// The failure of the path to a neighbour that the device watches; none for no failure.
+    pub path_failing: Option<PathFailing>,
     /// Floods that are sent to the device in addition to the load, and counted separately.
     pub floods: [Option<Flood>; 2],
 }
@@ -203,6 +205,8 @@ pub struct Trial {
     pub restart: Option<Restart>,
     /// The take-over by a standby, if requested.
     pub takeover: Option<Takeover>,
+    /// The failure of a path, if requested.
+    pub path_failure: Option<PathFailure>,
     /// Results of the sessions, if the load consisted of sessions.
     pub sessions: Option<SessionCounts>,
     /// Occupancy of the device's tables at the end, if the device reports it.
@@ -465,6 +469,7 @@ impl Trial {
             floods: Vec::new(),
             restart: None,
             takeover: None,
+            path_failure: None,
             sessions: None,
             tables: Vec::new(),
             reports: Vec::new(),

@@ -26,6 +26,7 @@ pub mod forwarding_rate;
 pub mod latency;
 pub mod loss_curve;
 pub mod occupancy;
+pub mod path_failure;
 pub mod rate_precision;
 pub mod recovery;
 pub mod reset;

@@ -88,6 +88,7 @@ impl Measurer for Holding<'_> {
             subscribers_counted: own.subscribers_counted.max(held.subscribers_counted),
             restart_after: own.restart_after.or(held.restart_after),
             fail_over_after: own.fail_over_after.or(held.fail_over_after),
+            path_failing: own.path_failing.or(held.path_failing),
             floods: [own.floods[0].or(held.floods[0]), own.floods[1].or(held.floods[1])],
         })
     }

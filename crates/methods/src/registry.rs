@@ -13,6 +13,7 @@ pub static METHODS: &[Entry] = &[
     crate::burst::ENTRY,
     crate::recovery::ENTRY,
     crate::reset::ENTRY,
+    crate::path_failure::ENTRY,
     crate::rate_precision::ENTRY,
     crate::churn::ENTRY,
     crate::denial_of_service::ENTRY,

@@ -25,5 +25,6 @@ pub use sessions::{SessionAction, SessionStep, Sessions};
 pub use sizes::Sizes;
 pub use stamp::Stamp;
 pub use workload::{
-    Changes, Delivery, Direction, Floods, Frames, Policers, Population, SessionFrames, Workload,
+    Changes, Delivery, Direction, FarEnds, Floods, Frames, Policers, Population, SessionFrames,
+    Workload,
 };

@@ -192,10 +192,54 @@ pub trait SessionFrames: Frames {
     }
 }
 
-/// Everything that a function's workload offers.
-pub trait Workload: Changes + Floods + Policers + SessionFrames {}
+/// A neighbour whose liveness the function watches by a protocol, played by the tester. A function
+/// that watches none writes none of this.
+pub trait FarEnds {
+    /// Returns the port behind which the neighbour is; `None` if no neighbour is watched.
+    fn far_end(&self) -> Option<PortId> {
+        None
+    }
 
-impl<W: Changes + Floods + Policers + SessionFrames> Workload for W {}
+    /// Takes in a frame without a stamp; returns true if it is for the neighbour.
+    fn hear(&mut self, _port: PortId, _frame: &[u8], _now: Ticks) -> bool {
+        false
+    }
+
+    /// Returns the next frame that the neighbour has to send by now.
+    fn say(&mut self, _now: Ticks) -> Option<&[u8]> {
+        None
+    }
+
+    /// Makes the path to the neighbour fail in both directions, or mends it.
+    fn set_path(&mut self, _is_up: bool, _now: Ticks) {}
+
+    /// Returns what the path has carried so far.
+    fn path_use(&self) -> PathUse {
+        PathUse::default()
+    }
+}
+
+/// Frames on the path to a neighbour, by their stamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathUse {
+    /// Number of frames that arrived before the path failed.
+    pub carried: u64,
+    /// Stamp of the first of them.
+    pub first: Option<Ticks>,
+    /// Number of frames that the device sent into the failed path.
+    pub lost: u64,
+    /// Stamp of the last of them.
+    pub last_lost: Option<Ticks>,
+    /// Number of frames that arrived after the path was mended.
+    pub returned: u64,
+    /// Stamp of the first of them.
+    pub first_returned: Option<Ticks>,
+}
+
+/// Everything that a function's workload offers.
+pub trait Workload: Changes + Floods + Policers + SessionFrames + FarEnds {}
+
+impl<W: Changes + Floods + Policers + SessionFrames + FarEnds> Workload for W {}
 
 /// Clients that act in real time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -283,6 +327,8 @@ pub enum Delivery {
     /// A copy that the function must create (for a mirror, to further ports), not the frame itself;
     /// it is not counted.
     Beside,
+    /// Sent by the device into a path that has failed: it is lost.
+    Lost,
     /// Received at another port, or in another form.
     Misdelivered,
 }

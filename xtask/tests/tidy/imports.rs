@@ -92,6 +92,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "machine",
             "model-kit",
             "packet",
+            "protocol-bfd",
+            "protocol-kit",
             "protocol-replication",
             "stages",
             "tables",

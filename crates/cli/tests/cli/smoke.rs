@@ -126,3 +126,24 @@ fn a_router_whose_routes_change() {
     fs::write(&file, smaller).expect("the folder can be written");
     run_one(&file);
 }
+
+#[test]
+fn a_path_that_fails() {
+    let [path] = scenarios("path-failure").try_into().expect("one scenario");
+    let text = fs::read_to_string(path).expect("readable");
+    // Long enough for the session to come up, and once; two threads poll all the time.
+    let shorter = "repetitions: 1, establish: 1.5 s, lasting: 100 ms, after: 50 ms";
+    let text = text.replace("repetitions: 10", shorter);
+    let (text, _) = text.split_once("thresholds:").expect("the last part");
+    let folder = temporary_folder();
+    fs::write(folder.path().join("path.yaml"), text).expect("the folder can be written");
+    let ended = run(folder.path(), &["bench", "path.yaml", "--quiet", "--json"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{:?}: {}", ended.code, ended.stderr);
+    let record = ended.json();
+    let cell = &record["cells"][0];
+    assert_eq!(cell["check"]["passed"], true, "{}", cell["check"]);
+    let outcome = &cell["outcomes"][0];
+    let trials = outcome["trials"].as_array().expect("trials");
+    let faults: Vec<&Value> = trials.iter().map(|trial| &trial["path_failure"]["fault"]).collect();
+    assert_eq!(faults, ["silence", "port-down"], "{outcome}");
+}

@@ -246,7 +246,8 @@ impl<N: Model> Measurer for Embedded<N> {
 
 /// Returns true if the conditions consist of the load only.
 fn is_plain(conditions: &Conditions) -> bool {
-    conditions.restart_after.is_none() && conditions.floods == [None; 2]
+    let Conditions { restart_after, path_failing, floods, .. } = *conditions;
+    restart_after.is_none() && path_failing.is_none() && floods == [None; 2]
 }
 
 /// Checks that a workload has the changes, subscribers and floods that the conditions request;
@@ -263,6 +264,9 @@ pub(crate) fn has_what_is_asked(
     }
     if conditions.subscribers_counted > 0 && workload.policer().is_none() {
         return Err(MeasureError::Unsupported(NO_POLICER));
+    }
+    if conditions.path_failing.is_some() && workload.far_end().is_none() {
+        return Err(MeasureError::Unsupported(NOT_WATCHED));
     }
     let floods = workload.floods().len();
     if conditions.floods.iter().flatten().any(|flood| flood.kind >= floods) {
@@ -323,11 +327,14 @@ fn drops_of(names: Drops, counts: &Counts) -> Vec<(String, u64)> {
 const NOTHING_CHANGES: &str =
     "this traffic has no changes; set the rate of a kind of change in `function`";
 
+/// Error text: why no path can fail.
+const NOT_WATCHED: &str = "this function watches no neighbour; give a next hop of l3-router `bfd`";
+
 /// Error text: why there are no floods.
 const NO_FLOODS: &str = "this function has no address of its own, so floods cannot be sent to it";
 
 /// Error text: why a closed loop supports neither floods nor restarts.
-const OPEN_LOOP_ONLY: &str = "a closed loop supports neither floods nor restarts";
+const OPEN_LOOP_ONLY: &str = "a closed loop supports no floods, restarts and failures";
 
 /// Error text: in which trials a standby can take over.
 pub(crate) const SESSIONS_ONLY: &str = "a standby can only take over while sessions are opened or \

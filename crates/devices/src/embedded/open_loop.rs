@@ -36,9 +36,12 @@ pub(super) fn run<N: Model>(
     let workload = device.workload();
     let conditions = device.conditions;
     device.changed |= !workload.events().is_empty() && conditions.updates_per_s != Some(0.0);
+    // The next trial begins with a session that is new at both ends.
+    device.changed |= conditions.path_failing.is_some();
     let task = Task {
         subscribers_counted: conditions.subscribers_counted,
         floods: conditions.floods,
+        path_failing: conditions.path_failing,
         ..Task::plain(load, duration, true)
     };
     let (mut lanes, mut controllers) = (Vec::new(), Vec::new());

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 use function_kit::NetworkFunction;
 use measure::record::Check;
 use measure::{
-    Conditions, DeviceCpu, Load, MeasureError, Measurer, Population, Pps, SessionsThere, Stage,
-    Trial, Watch,
+    Conditions, DeviceCpu, Load, MeasureError, Measurer, PathFault, Population, Pps, SessionsThere,
+    Stage, Trial, Watch,
 };
 use model_kit::{ConfigOf, Configured, Model};
 use packet::PortId;
@@ -165,10 +165,11 @@ impl<N: Model> Remote<N> {
         if changes_something && !self.has_control() {
             return Err(MeasureError::Unsupported(NO_CONTROL));
         }
-        self.changed |= changes_something;
+        self.changed |= changes_something || self.conditions.path_failing.is_some();
         let task = Task {
             subscribers_counted: self.conditions.subscribers_counted,
             floods: self.conditions.floods,
+            path_failing: self.conditions.path_failing,
             ..Task::plain(load, duration, true)
         };
         if let Some(after) = self.conditions.restart_after {
@@ -225,6 +226,10 @@ impl<N: Model> Measurer for Remote<N> {
         }
         if conditions.fail_over_after.is_some() && self.standby()?.is_none() {
             return Err(MeasureError::Unsupported(NO_STANDBY));
+        }
+        let fault = conditions.path_failing.map(|failing| failing.fault);
+        if fault == Some(PathFault::PortDown) {
+            return Err(MeasureError::Unsupported(NO_PORT_DOWN));
         }
         self.conditions = *conditions;
         Ok(())
@@ -425,6 +430,9 @@ const NO_CONTROL: &str = "it does not support changes at run time; set the rates
 
 const NO_STANDBY: &str = "it has no standby; `replication: {role: rehearsal}` adds one to cgnat on \
                           the devices `embedded` and `process`";
+
+const NO_PORT_DOWN: &str = "its links cannot be taken down by the tester; use the fault `silence`, \
+                            or the device `embedded`";
 
 const NO_RESTART: &str = "it does not support a restart with unchanged links; use the device \
                           `embedded`, or `process` or `ovs` on virtual Ethernet";

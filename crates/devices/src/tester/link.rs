@@ -36,6 +36,10 @@ pub(crate) trait Link: Send {
 
     /// Releases the buffers of all frames taken so far.
     fn release(&mut self);
+
+    /// Takes the link down as the device sees it, or up again. Only links within this program have
+    /// that in their hands.
+    fn set_link(&mut self, _is_up: bool) {}
 }
 
 /// Reserved frames that could not be sent.
@@ -75,6 +79,10 @@ impl Link for (Sender, Receiver) {
     #[inline(always)]
     fn release(&mut self) {
         self.1.release();
+    }
+
+    fn set_link(&mut self, is_up: bool) {
+        self.0.set_link(is_up);
     }
 }
 

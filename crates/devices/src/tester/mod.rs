@@ -9,6 +9,7 @@
 //! passed over.
 
 pub(crate) mod changes;
+mod far_end;
 mod floods;
 mod flow;
 pub(crate) mod foreign;
@@ -26,12 +27,13 @@ use std::time::Duration;
 use changes::{Changes, Control};
 use engine::Gaps;
 use engine::steering::worker_of;
+use far_end::FarEnd;
 use floods::Floods;
 use flow::Flow;
 pub(crate) use latency::latency_histogram;
 use link::Link;
 use machine::clock::{self, Clock, Ticks};
-use measure::{Direction, Flood, FloodCounts, Load, Policed};
+use measure::{Direction, Flood, FloodCounts, Load, PathFailing, PathFailure, Policed};
 use packet::PortId;
 use pieces::Pieces;
 use policed::PolicedBytes;
@@ -46,6 +48,7 @@ pub(crate) struct Tester<'a, W, L, C> {
     flows: Vec<Flow>,
     changes: Changes<C>,
     floods: Floods,
+    far_end: FarEnd,
     clock: Clock,
     /// Start of sending: a frame with an older stamp belongs to another trial.
     start: Ticks,
@@ -77,6 +80,8 @@ pub(crate) struct Task {
     pub subscribers_counted: u32,
     /// Floods sent in addition to the load.
     pub floods: [Option<Flood>; 2],
+    /// Failure of the path to the neighbour that the device watches.
+    pub path_failing: Option<PathFailing>,
     /// True if a device, which changes frames, is in the path.
     pub is_judging: bool,
 }
@@ -84,7 +89,8 @@ pub(crate) struct Task {
 impl Task {
     /// Returns a task with the load only, through a device or a wire.
     pub fn plain(load: Load, duration: Duration, is_judging: bool) -> Task {
-        Task { load, duration, subscribers_counted: 0, floods: [None; 2], is_judging }
+        let (floods, path_failing) = ([None; 2], None);
+        Task { load, duration, subscribers_counted: 0, floods, path_failing, is_judging }
     }
 }
 
@@ -129,12 +135,14 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
         };
         let flows = workload.directions().iter().enumerate().map(flow).collect();
         let floods = Floods::new(&workload, task.floods, (start, task.duration), &clock);
+        let far_end = FarEnd::new(&workload, task.path_failing, start, &clock);
         Tester {
             workload,
             links,
             flows,
             changes,
             floods,
+            far_end,
             clock,
             start,
             end: start + clock.ticks(task.duration),
@@ -165,6 +173,9 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
                     self.floods.send(now, &self.workload, self.links);
                 }
                 self.changes.request(now, &mut self.workload);
+            }
+            if self.far_end.is_there() {
+                self.far_end.keep(now, &mut self.workload, self.links);
             }
             self.changes.settle(&mut self.workload);
             self.probe(now);
@@ -275,6 +286,9 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
                 if self.floods.is_active() && self.floods.take(&self.workload, frame) {
                     continue;
                 }
+                if self.far_end.is_there() && self.workload.hear(PortId(port as u8), frame, now) {
+                    continue;
+                }
                 let is_report = self.workload.is_report(PortId(port as u8), frame);
                 if is_report {
                     self.reports.note(now, frame.len() + CHECK_SEQUENCE_LEN);
@@ -312,7 +326,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             };
             match delivery {
                 Delivery::AsExpected => {}
-                Delivery::Beside => continue,
+                Delivery::Beside | Delivery::Lost => continue,
                 Delivery::Shows(subject) => self.changes.shown(subject, now, &self.workload),
                 Delivery::Late(subject) => self.changes.late(subject, &self.workload),
                 Delivery::Misdelivered => {
@@ -355,6 +369,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
         let strangers = self.strangers;
         let policed = self.flows.iter().flat_map(|f| f.policed.record(f.direction.name)).collect();
         let clock = self.clock;
+        let path_failure = self.far_end.finish(&self.workload, first, &clock);
         let flows = self.flows.into_iter().enumerate();
         let directions = flows.map(|(index, flow)| {
             // A frame without a stamp cannot be told by direction; the first one bears it.
@@ -369,6 +384,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             foreign: self.foreign,
             reports: self.reports.finish(),
             floods: self.floods.finish(),
+            path_failure,
             course: Course {
                 first_sent: first,
                 silence: self.silence.max(self.end.saturating_sub(self.last_arrival)),
@@ -390,6 +406,8 @@ pub(crate) struct Findings {
     pub reports: Vec<measure::Reports>,
     /// Counters of the floods.
     pub floods: Vec<FloodCounts>,
+    /// What the path to the watched neighbour carried, if it was to fail.
+    pub path_failure: Option<PathFailure>,
     pub course: Course,
     pub gaps: Gaps,
 }

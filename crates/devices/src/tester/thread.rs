@@ -127,6 +127,7 @@ fn trial(findings: Findings, usage: &Usage, task: Task, clock: &Clock) -> Trial 
     trial.foreign = findings.foreign;
     trial.reports = findings.reports;
     trial.floods = findings.floods;
+    trial.path_failure = findings.path_failure;
     trial.tester = Some(usage.record(0));
     trial.stalls.push(stalls("tester".to_owned(), findings.gaps, clock));
     trial

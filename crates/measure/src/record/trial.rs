@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::distribution::{Distribution, ratio};
 use super::{Limit, ReportsRecord, SessionsRecord, TableRecord};
 use crate::{
-    DeviceCpu, Direction, Events, Load, Policed, SessionAction, Stage, StageRole, Stalls, Takeover,
-    Trial, WorkerTime,
+    DeviceCpu, Direction, Events, Load, PathFailure, Policed, SessionAction, Stage, StageRole,
+    Stalls, Takeover, Trial, WorkerTime,
 };
 
 /// The record of a trial.
@@ -71,6 +71,9 @@ pub struct TrialRecord {
     /// The take-over by a standby, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takeover: Option<Takeover>,
+    /// The failure of a path, if requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_failure: Option<PathFailure>,
     /// Results of the sessions, if the load consisted of sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionsRecord>,
@@ -280,6 +283,7 @@ impl TrialRecord {
             resident_bytes: trial.resident_bytes,
             policed: trial.policed.clone(),
             takeover: trial.takeover.clone(),
+            path_failure: trial.path_failure.clone(),
             sessions: trial.sessions.as_ref().map(|counts| SessionsRecord::new(counts, seconds)),
             tables: trial.tables.iter().map(TableRecord::from).collect(),
             reports: trial.reports.iter().map(ReportsRecord::from).collect(),

@@ -6,7 +6,7 @@
 //! low loads, stalls, reordering), what of bursts and of an overload that ends (`burst`: a buffer,
 //! and how it comes back), how long frames take (`latency`), what changes at run time cost
 //! (`changes`), what age does (`ageing`), policers (`policers`), floods beside the load (`floods`),
-//! a restart on the way (`restart`), sessions that it holds (`sessions`), and clients that take up
+//! a restart on the way (`restart`), a path that fails (`path`), sessions that it holds (`sessions`), and clients that take up
 //! so much in it (`population`).
 
 mod ageing;
@@ -15,6 +15,7 @@ mod capacity;
 mod changes;
 mod floods;
 mod latency;
+mod path;
 mod policers;
 mod population;
 mod random;
@@ -31,6 +32,7 @@ use measure::{
 pub use ageing::Ageing;
 pub use changes::Changes;
 pub use floods::Suffered;
+pub use path::WatchedPath;
 pub use sessions::{Sessions, Standby, WhenFull};
 
 use burst::Buffer;
@@ -54,6 +56,7 @@ pub struct Simulated {
     ageing: Option<(Ageing, Duration)>,
     floods: Floods,
     restart: Option<Duration>,
+    path: Option<WatchedPath>,
     sessions: Option<Table>,
     populated: Option<Populated>,
     trials: usize,
@@ -77,6 +80,7 @@ impl Simulated {
             ageing: None,
             floods: Floods::default(),
             restart: None,
+            path: None,
             sessions: None,
             populated: None,
             trials: 0,
@@ -239,6 +243,12 @@ impl Simulated {
         self
     }
 
+    /// Makes the device watch the path to a neighbour.
+    pub fn watching(mut self, path: WatchedPath) -> Self {
+        self.path = Some(path);
+        self
+    }
+
     /// A device whose traffic opens sessions.
     pub fn holding(mut self, behaviour: Sessions) -> Self {
         self.sessions = Some(Table::new(behaviour));
@@ -276,6 +286,9 @@ impl Simulated {
         self.floods.flood(trial, &conditions.floods);
         if let (Some(outage), Some(after)) = (self.restart, conditions.restart_after) {
             restart(trial, after, outage);
+        }
+        if let (Some(path), Some(failing)) = (&self.path, &conditions.path_failing) {
+            path.fail(trial, failing);
         }
         if let Some(populated) = &self.populated {
             populated.populate(trial, duration);
@@ -350,6 +363,9 @@ impl Measurer for Simulated {
         }
         if conditions.restart_after.is_some() && self.restart.is_none() {
             return Err(MeasureError::Unsupported("it cannot be restarted"));
+        }
+        if conditions.path_failing.is_some() && self.path.is_none() {
+            return Err(MeasureError::Unsupported("it watches no neighbour"));
         }
         let has_standby = self.sessions.as_ref().is_some_and(|one| one.synchronises().is_some());
         if conditions.fail_over_after.is_some() && !has_standby {

@@ -19,8 +19,8 @@ use machine::clock::Ticks;
 use packet::PortId;
 use traffic::random::Bits;
 use traffic::{
-    Changes, Delivery, Direction, Floods, Frames, Policers, Population, Random, SessionAction,
-    SessionFrames, SessionStep, Sessions, Sizes, Stamp,
+    Changes, Delivery, Direction, FarEnds, Floods, Frames, Policers, Population, Random,
+    SessionAction, SessionFrames, SessionStep, Sessions, Sizes, Stamp,
 };
 
 use self::flow::{Flow, Space};
@@ -356,6 +356,8 @@ impl Changes for Clients {
 impl Floods for Clients {}
 
 impl Policers for Clients {}
+
+impl FarEnds for Clients {}
 
 impl SessionFrames for Clients {
     fn sessions(&self) -> Option<Sessions> {

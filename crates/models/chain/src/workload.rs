@@ -77,6 +77,8 @@ impl workload::Policers for Frames {}
 
 impl workload::SessionFrames for Frames {}
 
+impl workload::FarEnds for Frames {}
+
 /// A chain that was not validated sends nothing.
 struct Nothing;
 

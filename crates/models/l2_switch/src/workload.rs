@@ -12,8 +12,8 @@ use traffic::passing::Passing;
 use traffic::random::Bits;
 use traffic::workload::{Change, EventKind};
 use traffic::{
-    Changes, Delivery, Direction, Draw, Floods, Frames, Policers, Random, SessionFrames, Sizes,
-    Stamp,
+    Changes, Delivery, Direction, Draw, FarEnds, Floods, Frames, Policers, Random, SessionFrames,
+    Sizes, Stamp,
 };
 use wire::MacAddr;
 use wire::bytes::{array_at, put_array};
@@ -372,6 +372,8 @@ impl Changes for Stations {
 impl Floods for Stations {}
 
 impl Policers for Stations {}
+
+impl FarEnds for Stations {}
 
 impl SessionFrames for Stations {}
 

@@ -135,7 +135,8 @@ impl Listed {
     }
 }
 
-/// The port behind which a route leads without a tag, whichever next hop is taken.
+/// The port behind which a route leads without a tag, whichever next hop is taken; of a group with a
+/// next hop that is watched, that of the first member.
 fn behind(config: &Config, route: &Route) -> Option<PortId> {
     let members: Vec<u32> = match route.group {
         None => route.next_hop.into_iter().collect(),
@@ -146,7 +147,8 @@ fn behind(config: &Config, route: &Route) -> Option<PortId> {
     };
     let mut hops = members.iter().filter_map(|&hop| config.next_hops.get(hop as usize));
     let port = hops.clone().next()?.port;
-    let is_alike = hops.all(|hop| hop.port == port && hop.vlan.is_none());
+    let is_watched = hops.clone().any(|hop| hop.bfd.is_some());
+    let is_alike = hops.all(|hop| (is_watched || hop.port == port) && hop.vlan.is_none());
     let port = config.number_of(port);
     (is_alike && SIDES.contains(&port)).then_some(port)
 }

@@ -30,6 +30,8 @@ mod service;
 
 mod fuzz;
 
+mod far_end;
+
 pub use self::generated::{Generated, Section};
 pub use self::oracle::Model;
 pub use self::sections::Traffic;
@@ -87,8 +89,8 @@ impl model_kit::Model for L3Router {
         traffic.random_seed
     }
 
-    fn workload(section: &Section, traffic: &Traffic, _: Clock) -> Routed {
-        Routed::new(section, traffic)
+    fn workload(section: &Section, traffic: &Traffic, clock: Clock) -> Routed {
+        Routed::new(section, traffic).with_far_end(clock)
     }
 
     fn oracle(section: &Section, _: Shard) -> Model {

@@ -17,6 +17,7 @@ use crate::generated::{self, Section};
 mod frames;
 mod routes;
 
+mod far_end;
 mod groups;
 mod host;
 mod hosted;
@@ -55,6 +56,14 @@ impl Oracle for Model {
         };
         // A tunnel is as the frame found it: what it sets free goes by what it says.
         self.go_in(judged.unwrap_or_else(Expected::Drop))
+    }
+
+    fn is_report(&self, port: PortId, frame: &[u8]) -> bool {
+        self.is_of_session(port, frame)
+    }
+
+    fn report(&mut self, frame: &[u8], _: Duration) -> Result<(), String> {
+        self.judge_session(frame)
     }
 
     fn made(&mut self, now: Duration) -> Vec<Expected> {

@@ -78,7 +78,7 @@ pub fn unreachable(section: &Section) -> Vec<(&'static str, &'static str)> {
         reasons.push(("unknown-tunnel", "no interface has a tunnel"));
     }
     for reason in ["bfd-heard", "bfd-ignored"] {
-        reasons.push((reason, "the bench plays no far end of BFD"));
+        reasons.push((reason, "the far end of BFD is silent in the sample"));
     }
     reasons.push(("told-by-worker", "one worker alone sees the sample"));
     reasons.extend(host::unreachable(config));

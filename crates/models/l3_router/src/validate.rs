@@ -10,6 +10,7 @@ use function_kit::sections::function_key;
 use function_l3_router::config::{Config, PoliceBy, Prefixed};
 
 use crate::catalogue;
+use crate::far_end;
 use crate::generated::{self, Section, config};
 use crate::prefixes;
 use crate::unit;
@@ -27,10 +28,7 @@ pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
     apart(section)?;
     let mut config = config(section);
     unit::L3Router::validate(&mut config)?;
-    if config.bfd_sessions_max() > 0 {
-        let what = "has sessions of BFD, whose far ends the bench does not play".to_owned();
-        return Err(function_key("next-hops", what, "Remove 'bfd', or run the router as a daemon"));
-    }
+    far_end::validate(&config)?;
     capacity(section, &config)
 }
 

@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_l3_router::config::Dir;
 use function_l3_router::control::Update;
+use machine::clock::Clock;
 use model_kit::floods::{FloodFrames, Neighbour, Target};
 use model_kit::test_packets::{self, ECHO_PORT, Ends, PORT_MIN, PORTS, TestPackets};
 use packet::PortId;
@@ -26,8 +27,9 @@ use wire::{MacAddr, ethernet, ipv4, ipv6};
 
 use self::events::{Kind, REMOVAL};
 use super::ends::{Listed, Side};
+use super::far_end::FarEnd;
 use super::internet::Flows;
-use super::paths::{Paths, macs_of};
+use super::paths::{Paths, Taken, macs_of};
 use crate::catalogue::{self, GROUPS, passing_side};
 use crate::generated::{self, Section};
 use crate::sections::Traffic;
@@ -52,6 +54,8 @@ pub struct Routed {
     passing_routes: Passing,
     passing_hops: Passing,
     floods: FloodFrames,
+    /// Who is at the far end of the next hop that is watched.
+    pub(super) far_end: Option<FarEnd>,
 }
 
 /// What a frame's number decides.
@@ -117,10 +121,18 @@ impl Routed {
             passing_routes: Passing::new(generated.fluct_l3_table),
             passing_hops: Passing::new(generated.fluct_group_table),
             floods: FloodFrames::new(target(section)),
+            far_end: None,
         };
         routed.add_event(Kind::Route, 2.0 * generated.fluct_l3_table, traffic.event_pacing);
         routed.add_event(Kind::NextHop, 2.0 * generated.fluct_group_table, traffic.event_pacing);
         routed
+    }
+
+    /// The same traffic with the far end of the next hop that is watched, if there is one.
+    pub fn with_far_end(mut self, clock: Clock) -> Routed {
+        let config = generated::config(&self.section);
+        self.far_end = FarEnd::new(&config, self.random[0].at(0), clock);
+        self
     }
 
     /// Adds and removals alternate, so a rate of N of each makes 2 N events a second.
@@ -238,6 +250,22 @@ impl Routed {
         }
     }
 
+    /// What became of a packet on a route to a group whose members come and go; none on others.
+    fn taken(
+        &mut self,
+        packet: &Packet,
+        stamp: &Stamp,
+        (port, frame): (PortId, &[u8]),
+    ) -> Option<Delivery> {
+        let taken = self.paths.as_ref()?.taken(self.group_of(packet)?, port, frame);
+        let end = self.far_end.as_mut()?;
+        Some(match taken {
+            Taken::Watched => end.take(stamp.time),
+            Taken::Other => Delivery::AsExpected,
+            Taken::None => Delivery::Misdelivered,
+        })
+    }
+
     /// Whether a packet is IPv6, by bits of their own; a listed route has the version it has.
     #[inline(always)]
     fn is_ipv6(&self, to: PortId, route: u32, bits: u64) -> bool {
@@ -330,13 +358,20 @@ impl Frames for Routed {
         &mut self,
         direction: usize,
         packet: &Packet,
-        _: &Stamp,
+        stamp: &Stamp,
         port: PortId,
         frame: &[u8],
     ) -> Delivery {
-        let is_there = port == self.directions[direction].to
-            && frame.len() == usize::from(packet.len)
-            && is_a_hop_further(self.ends(packet), frame)
+        let is_whole =
+            frame.len() == usize::from(packet.len) && is_a_hop_further(self.ends(packet), frame);
+        if is_whole
+            && self.far_end.is_some()
+            && let Some(delivery) = self.taken(packet, stamp, (port, frame))
+        {
+            return delivery;
+        }
+        let is_there = is_whole
+            && port == self.directions[direction].to
             && array_at::<12>(frame, 0) == self.macs_out(packet, frame);
         if !is_there {
             return Delivery::Misdelivered;

@@ -19,8 +19,8 @@ use traffic::passing::Passing;
 use traffic::random::{Bits, below};
 use traffic::workload::{Change, EventKind, PolicedFrame, Policer};
 use traffic::{
-    Changes, Delivery, Direction, Draw, Floods, Frames, Pacing, Policers, Random, SessionFrames,
-    Sizes, Stamp,
+    Changes, Delivery, Direction, Draw, FarEnds, Floods, Frames, Pacing, Policers, Random,
+    SessionFrames, Sizes, Stamp,
 };
 use wire::bytes::u32_at;
 use wire::{ethernet, ipv4, udp};
@@ -308,6 +308,8 @@ impl Policers for Users {
         Some(self.policer)
     }
 }
+
+impl FarEnds for Users {}
 
 impl SessionFrames for Users {}
 

@@ -122,6 +122,10 @@ impl Port for MemoryPort {
         }
         sent
     }
+
+    fn is_up(&mut self) -> bool {
+        self.incoming.is_up()
+    }
 }
 
 /// Drop reasons.
@@ -147,6 +151,15 @@ mod tests {
             assert_eq!(ports[from].receive(&mut batch, 4, 0), 0, "not back to where it came from");
             assert_eq!(ports[1 - from].receive(&mut batch, 4, 0), 1);
             assert_eq!((batch.port(0), batch.frame(0)), (id, &[from as u8; 60][..]));
+        }
+    }
+
+    #[test]
+    fn the_remote_end_takes_the_link_down_and_up() {
+        let ((sender, _receiver), mut port) = link(PortId(1), 0).expect("memory");
+        for is_up in [true, false, true] {
+            sender.set_link(is_up);
+            assert_eq!(port.is_up(), is_up);
         }
     }
 

@@ -12,7 +12,7 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use machine::memory::HugeArray;
 
@@ -27,6 +27,7 @@ pub fn ring(capacity_bytes: usize) -> io::Result<(Sender, Receiver)> {
         capacity,
         head: Line(AtomicUsize::new(0)),
         tail: Line(AtomicUsize::new(0)),
+        is_down: AtomicBool::new(false),
     });
     Ok((
         Sender { shared: shared.clone(), head: 0, tail_seen: 0 },
@@ -60,6 +61,8 @@ struct Shared {
     head: Line,
     /// Position up to which records were read.
     tail: Line,
+    /// The writer has taken the link down. It orders nothing.
+    is_down: AtomicBool,
 }
 
 /// A position on two cache lines, because the adjacent line is prefetched.
@@ -129,6 +132,11 @@ impl Sender {
         self.shared.head.0.store(self.head, Ordering::Release);
     }
 
+    /// Takes the link down as the reader sees it, or up again; frames pass in any case.
+    pub fn set_link(&self, is_up: bool) {
+        self.shared.is_down.store(!is_up, Ordering::Relaxed);
+    }
+
     /// Returns the present number of bytes that were written and not read.
     pub fn backlog_bytes(&self) -> usize {
         self.head - self.shared.tail.0.load(Ordering::Acquire)
@@ -188,6 +196,11 @@ impl Receiver {
         self.tail = tail;
         // SAFETY: the record stays where it is until released, which takes `&mut self`, too.
         Some(unsafe { std::slice::from_raw_parts(start, len) })
+    }
+
+    /// Returns true unless the writer has taken the link down.
+    pub fn is_up(&self) -> bool {
+        !self.shared.is_down.load(Ordering::Relaxed)
     }
 
     /// Releases the slots of all frames taken so far to the writer.

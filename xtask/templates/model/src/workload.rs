@@ -3,7 +3,7 @@
 use function_template::Update;
 use packet::PortId;
 use traffic::{
-    Changes, Delivery, Direction, Floods, Frames, Policers, SessionFrames, Stamp,
+    Changes, Delivery, Direction, FarEnds, Floods, Frames, Policers, SessionFrames, Stamp,
 };
 
 use crate::sections::Traffic;
@@ -66,6 +66,8 @@ impl Floods for Passed {}
 impl Policers for Passed {}
 
 impl SessionFrames for Passed {}
+
+impl FarEnds for Passed {}
 
 /// Length of the check sequence, which a frame in memory does not have.
 const CHECK_SEQUENCE: usize = 4;

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use measure::SessionAction as Act;
-use traffic::workload::{Changes, Floods, Frames, Policers, SessionFrames};
+use traffic::workload::{Changes, FarEnds, Floods, Frames, Policers, SessionFrames};
 use traffic::{Delivery, Sessions, Stamp};
 
 use super::*;
@@ -45,6 +45,8 @@ impl Changes for Toy {
 impl Floods for Toy {}
 
 impl Policers for Toy {}
+
+impl FarEnds for Toy {}
 
 impl SessionFrames for Toy {
     fn sessions(&self) -> Option<Sessions> {

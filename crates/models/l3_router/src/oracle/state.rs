@@ -71,7 +71,10 @@ impl Model {
             model.routes.insert(host(link.vrf, link.address), To::Itself);
         }
         for (number, hop) in config.all_next_hops() {
-            model.next_hops.insert(number, hop);
+            // Nobody answers the session of one that is watched, so it is not there.
+            if hop.bfd.is_none() {
+                model.next_hops.insert(number, hop);
+            }
             model.groups.share(number, &model.next_hops);
             for own in model.addresses(hop) {
                 model.routes.insert(own, To::NextHop(number));

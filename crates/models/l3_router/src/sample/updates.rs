@@ -110,6 +110,7 @@ fn configured(sample: &mut Sample) {
     sample.update(Update::SetRoute { prefix, next_hop: number, vrf: 0 });
     to(sample, "a configured route that returned", host);
     let found = sample.config.all_next_hops().find(|(other, _)| *other == number);
+    let found = found.filter(|(_, hop)| hop.bfd.is_none());
     let Some((_, next_hop)) = found else { return };
     sample.update(Update::RemoveNextHop { number });
     to(sample, "a configured next hop that was removed", host);

@@ -4,6 +4,7 @@ mod frames;
 
 mod check;
 mod differential;
+mod far_end;
 mod floods;
 mod golden;
 mod groups;

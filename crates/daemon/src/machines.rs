@@ -8,8 +8,8 @@ use host::{Machines, Observer};
 
 use crate::error::RunError;
 
-/// Drives machines, which an observer sees, until the result is dropped. What goes wrong with their sockets is logged, once
-/// as long as it is the same.
+/// Drives machines, which an observer sees, until the result is dropped. What goes wrong with their
+/// sockets is logged, once as long as it is the same.
 ///
 /// # Errors
 /// When a thread is not available.

@@ -2,7 +2,8 @@
 //! second the conditions of ports, function and host that raise alarms.
 //!
 //! All of it comes from counters that are read anyway. Workers are asked for their neighbours when
-//! a tally says that one has changed, and every ten seconds, if the function has a condition of them.
+//! a tally says that one has changed, and every ten seconds, if the function has a condition of
+//! them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

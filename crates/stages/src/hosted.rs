@@ -15,8 +15,8 @@ use wire::{MacAddr, ethernet, ipv4, ipv6, protocol};
 
 use crate::nd;
 
-/// Whether the host sees a frame without tag at an interface with this Ethernet address, which seeks
-/// an address of IPv4 or not, and whose own addresses of IPv6 are known.
+/// Whether the host sees a frame without tag at an interface with this Ethernet address, which
+/// seeks an address of IPv4 or not, and whose own addresses of IPv6 are known.
 pub fn sees(
     frame: &[u8],
     (own, seeks): (MacAddr, bool),

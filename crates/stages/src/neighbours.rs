@@ -15,8 +15,8 @@
 //! Packets to an incomplete one wait, at most [`PENDING_EACH`] for each and a number in all, and
 //! leave in their order. Only questions of the function's own and what its user tells add
 //! neighbours, at most as many as there is room for; what nobody asked for changes those that are
-//! there. One that the user has fixed is never asked, and hears of nothing else. Questions are limited to
-//! [`QUESTIONS_PER_S`]; one that is too many is asked later.
+//! there. One that the user has fixed is never asked, and hears of nothing else. Questions are
+//! limited to [`QUESTIONS_PER_S`]; one that is too many is asked later.
 //!
 //! The table knows no frames that it forwards and decides nothing: its user says where questions
 //! leave, what becomes of packets, and which entry of its own belongs to a neighbour. Time is that

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// Where zebra connects to: an address and port, or the path of a Unix socket.
     pub at: String,
-    /// The tables of the kernel that are VRFs of the router, where they are not the usual ones: 254,
-    /// the main one, for VRF 0, and 1000 and its number for each other VRF. Routes of other tables
-    /// are passed over.
+    /// The tables of the kernel that are VRFs of the router, where they are not the usual ones:
+    /// 254, the main one, for VRF 0, and 1000 and its number for each other VRF. Routes of other
+    /// tables are passed over.
     #[schemars(length(max = 255))]
     pub tables: Vec<Table>,
     /// Most routes that zebra may tell.

@@ -6,7 +6,8 @@
 //!                                                 ^                  |
 //!                                                 +--Applied, Refused+
 //! ```
-//! The table is that of [`controller_routing`]. The files in reading order: [`config`] has the keys,
+//! The table is that of [`controller_routing`]. The files in reading order: [`config`] has the
+//! keys,
 //! `machine` the controller, `show` what a person sees.
 
 pub mod config;

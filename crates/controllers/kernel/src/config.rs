@@ -12,9 +12,9 @@ pub struct Config {
     /// What the router takes over from the kernel.
     #[schemars(length(min = 1, max = 3))]
     pub follow: Vec<Followed>,
-    /// The tables of the kernel that are VRFs of the router, where they are not the usual ones: 254,
-    /// the main one, for VRF 0, and 1000 and its number for each other VRF. Routes of other tables
-    /// are passed over.
+    /// The tables of the kernel that are VRFs of the router, where they are not the usual ones:
+    /// 254, the main one, for VRF 0, and 1000 and its number for each other VRF. Routes of other
+    /// tables are passed over.
     #[schemars(length(max = 255))]
     pub tables: Vec<Table>,
     /// Most routes that are followed.

@@ -54,8 +54,8 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
 pub struct Setup<'a> {
     /// The function that it controls, if there is one.
     pub function: Option<&'a dyn Configured>,
-    /// What the function has beyond its configuration of the updates that the controller claims: the
-    /// changes that an earlier life of it has made, and those of operators.
+    /// What the function has beyond its configuration of the updates that the controller claims:
+    /// the changes that an earlier life of it has made, and those of operators.
     pub state: Vec<AnyUpdate>,
     /// A seed that nobody else knows.
     pub seed: u64,

@@ -142,8 +142,8 @@ impl Places {
         Ok(Place { name, group, set, remove, config, is_retired: false })
     }
 
-    /// Virtual routers of a group are numbered with it, and each tracks what one of them does: their
-    /// priorities stay the same.
+    /// Virtual routers of a group are numbered with it, and each tracks what one of them does:
+    /// their priorities stay the same.
     fn join(&mut self, config: &Config) {
         for (number, one) in config.routers.iter().enumerate() {
             let Some(name) = &one.group else { continue };

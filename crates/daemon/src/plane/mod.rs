@@ -8,9 +8,9 @@
 //! No worker waits for the thread: what it does not take in time is counted and gone. It takes a
 //! bounded number of frames from each reason of each worker, then from each interface, and sleeps
 //! when there is nothing. A panic in it is logged, and it begins again with the same interfaces;
-//! workers forward meanwhile. The files in reading order: `counts` what is counted,
-//! `vrf` devices of VRFs, `interface` one interface of the kernel, `opened` with what workers join, `carrier` what is done
-//! in a turn, `thread` when.
+//! workers forward meanwhile. The files in reading order: `counts` what is counted, `vrf` devices
+//! of VRFs, `interface` one interface of the kernel, `opened` with what workers join, `carrier`
+//! what is done in a turn, `thread` when.
 //!
 //! What is changed at the kernel's interface is a controller's affair, not this thread's.
 

@@ -3,7 +3,6 @@
 //! What crosses this seam in the data path is a whole batch; changes cross it boxed.
 
 use std::any::Any;
-use std::fmt::Debug;
 use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use machine::clock::{Clock, Ticks};
 use packet::{Batch, PortId, Room, Slot};
 use protocol_kit::{Companion, Neighbour};
 use schemars::Schema;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::host_interface::HostInterface;
@@ -23,6 +21,7 @@ use crate::shown::{Condition, Spoken};
 use crate::unit::{
     FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
 };
+pub use crate::update::AnyUpdate;
 
 /// A function as a list has it.
 pub trait Kind: Sync {
@@ -214,49 +213,6 @@ impl Function for Box<dyn Running> {
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
         (**self).made(now)
-    }
-}
-
-/// A change of some function.
-#[derive(Debug)]
-pub struct AnyUpdate(Box<dyn IsUpdate>);
-
-impl AnyUpdate {
-    /// The change as JSON.
-    pub fn value(&self) -> Value {
-        self.0.value()
-    }
-
-    /// A change of a function whose [`NetworkFunction::Update`] this is.
-    pub fn of<U: Serialize + Clone + Send + Debug + 'static>(update: U) -> AnyUpdate {
-        AnyUpdate(Box::new(update))
-    }
-
-    /// The change as its type; none if it is of another function.
-    pub fn typed<U: 'static>(&self) -> Option<&U> {
-        let update: &dyn Any = &*self.0;
-        update.downcast_ref()
-    }
-}
-
-impl Clone for AnyUpdate {
-    fn clone(&self) -> AnyUpdate {
-        AnyUpdate(self.0.cloned())
-    }
-}
-
-trait IsUpdate: Any + Send + Debug {
-    fn value(&self) -> Value;
-    fn cloned(&self) -> Box<dyn IsUpdate>;
-}
-
-impl<U: Serialize + Clone + Send + Debug + 'static> IsUpdate for U {
-    fn value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
-
-    fn cloned(&self) -> Box<dyn IsUpdate> {
-        Box::new(self.clone())
     }
 }
 
@@ -461,7 +417,7 @@ impl<N: NetworkFunction> Running for State<N> {
     }
 
     fn apply(&mut self, update: AnyUpdate, now: Ticks) -> Result<(), Refusal> {
-        let update: Box<dyn Any> = update.0;
+        let update = update.into_any();
         self.0.apply(*update.downcast().map_err(|_| Refusal::Invalid)?, now)
     }
 

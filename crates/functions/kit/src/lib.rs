@@ -1,15 +1,16 @@
 //! What every network function provides, and what their configurations share.
 //!
 //! [`mod@unit`] has the trait that a function implements, [`erased`] the same without its types,
-//! [`port_name`] what it calls its ports, [`host_interface`] what it
-//! shows the host, [`sections`] the types of keys that several
+//! `update` a change without its type, [`port_name`] what a function calls its ports,
+//! [`host_interface`] what it shows the host, [`sections`] the types of keys that several
 //! configurations have, [`counts`] the declaration of what a function counts, [`shown`] what
-//! operators are shown beside that. Nothing here knows a
-//! function, a port, or the bench.
+//! operators are shown beside that. Nothing here knows a function, a port, or the bench.
 
 pub mod shown;
 
 pub mod unit;
+
+mod update;
 
 pub mod erased;
 

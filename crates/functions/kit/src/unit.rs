@@ -28,9 +28,9 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// Whether each of several workers holds a part of the state only, so that a frame must reach
     /// the worker that has its part.
     const IS_SHARDED: bool;
-    /// Whether workers may hand frames over to one another. Each has then, behind the function's ports,
-    /// one towards every worker in their order; what it sends by one comes in by its own place on
-    /// the other side.
+    /// Whether workers may hand frames over to one another. Each has then, behind the function's
+    /// ports, one towards every worker in their order; what it sends by one comes in by its own
+    /// place on the other side.
     const HANDS_OVER: bool = false;
     /// What raises an alarm.
     const CONDITIONS: &'static [Condition] = &[];

@@ -145,9 +145,9 @@ pub enum Update {
         /// The VLAN of the interface; none for the port's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vlan: Option<u16>,
-        /// Its address.
+        /// The address of the neighbour.
         address: IpAddr,
-        /// Its Ethernet address.
+        /// The Ethernet address of the neighbour.
         mac: Mac,
     },
     /// What was set of a neighbour does not hold any more.
@@ -157,7 +157,7 @@ pub enum Update {
         /// The VLAN of the interface; none for the port's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vlan: Option<u16>,
-        /// Its address.
+        /// The address of the neighbour.
         address: IpAddr,
     },
     /// A neighbour has answered the host: as good as an answer to the router.
@@ -167,9 +167,9 @@ pub enum Update {
         /// The VLAN of the interface; none for the port's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vlan: Option<u16>,
-        /// Its address.
+        /// The address of the neighbour.
         address: IpAddr,
-        /// Its Ethernet address.
+        /// The Ethernet address of the neighbour.
         mac: Mac,
     },
 }

@@ -2,8 +2,8 @@
 //! neighbours behind them.
 //!
 //! The host answers for the addresses; the router hands over what comes for them. A neighbour is
-//! known to both, whoever has learned it: what answers the host is shown to the router, and what the
-//! host alone knows comes as a change.
+//! known to both, whoever has learned it: what answers the host is shown to the router, and what
+//! the host alone knows comes as a change.
 use std::net::IpAddr;
 
 use engine::Refusal;

@@ -44,6 +44,30 @@ pub(super) struct Inner {
     pub addresses: Addresses,
 }
 
+impl Inner {
+    /// Takes one from the time to live or hop limit of a user's packet; the checks left none that may
+    /// not go on.
+    #[inline(always)]
+    pub(super) fn make_hop(&self, packet: &mut [u8]) {
+        match self.addresses {
+            Addresses::V4 { .. } => {
+                if let Some(header) = packet.first_chunk_mut::<{ ipv4::HEADER_LEN }>() {
+                    let _ = ipv4::decrement_ttl(header);
+                }
+            }
+            Addresses::V6 { .. } => {
+                if let Some(header) = packet.first_chunk_mut::<{ ipv6::HEADER_LEN }>() {
+                    let _ = ipv6::decrement_hop_limit(header);
+                }
+            }
+        }
+    }
+
+    /// Of no packet.
+    pub const NONE: Inner =
+        Inner { offset: 0, len: 0, addresses: Addresses::V4 { source: 0, destination: 0 } };
+}
+
 /// Source and destination of a user's packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Addresses {
@@ -61,12 +85,6 @@ pub(super) enum Addresses {
         /// To.
         destination: u128,
     },
-}
-
-impl Inner {
-    /// Of no packet.
-    pub const NONE: Inner =
-        Inner { offset: 0, len: 0, addresses: Addresses::V4 { source: 0, destination: 0 } };
 }
 
 impl Addresses {

@@ -12,7 +12,7 @@ use machine::memory::prefetch_at;
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Slots, Verdict};
 use stages::tunnel::Encapsulation;
 use tables::index::Place;
-use wire::{ethernet, ipv4, ipv6};
+use wire::ethernet;
 
 use super::answer::{TTL, answer};
 use super::config::{Config, Tunnel};
@@ -278,7 +278,7 @@ impl Pipeline {
             else {
                 continue;
             };
-            make_hop(packet, inner);
+            inner.make_hop(packet);
             let ether_type = match inner.addresses {
                 Addresses::V4 { destination, .. } => {
                     way.destination[index] = destination;
@@ -307,7 +307,7 @@ impl Pipeline {
             let pushed = self.encapsulation.push(batch, slot, base_station, bearer.teid, is_ipv6);
             match pushed {
                 Some(packet) => {
-                    make_hop(packet, inner);
+                    inner.make_hop(packet);
                     way.destination[index] = base_station;
                     way.routed.push(slot);
                 }
@@ -478,24 +478,6 @@ impl<'a> Unmatched<'a> {
             batch.pull_front(slot, tunnel_len);
         }
         self.leaves(batch, slot, reasons::NO_ROUTE, CORE)
-    }
-}
-
-/// Takes one from the time to live or hop limit of a user's packet; the checks left none that may
-/// not go on.
-#[inline(always)]
-fn make_hop(packet: &mut [u8], inner: &Inner) {
-    match inner.addresses {
-        Addresses::V4 { .. } => {
-            if let Some(header) = packet.first_chunk_mut::<{ ipv4::HEADER_LEN }>() {
-                let _ = ipv4::decrement_ttl(header);
-            }
-        }
-        Addresses::V6 { .. } => {
-            if let Some(header) = packet.first_chunk_mut::<{ ipv6::HEADER_LEN }>() {
-                let _ = ipv6::decrement_hop_limit(header);
-            }
-        }
     }
 }
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PoolsAnswer {
-    /// As long as it runs.
+    /// As long as the NAT runs.
     #[default]
     Always,
-    /// While it is the active one of several, as a controller says.
+    /// While the NAT is the active one of several, as a controller says.
     Active,
 }

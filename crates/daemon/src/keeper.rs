@@ -18,6 +18,7 @@ use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
 
+use crate::before::Before;
 use crate::board::Board;
 use crate::capture::{self, Filter, Stream, Tally};
 use crate::conditions::Watching;
@@ -96,12 +97,16 @@ impl Daemon {
         let remote = Remote(sender);
         let server = Server::bind(&configuration.name, &configuration.control)?;
         let name = configuration.function.kind.name();
-        let memory = match &configuration.state {
-            Some(path) if source.with_state => Journal::read(path, name, state::read(path, name)?)?,
+        let before = match &configuration.state {
+            Some(path) if source.with_state => Before::open(path, name)?,
             _ => None,
         };
         let (count, observer) = (configuration.cores.len(), Arc::<Observer>::default());
-        let prepared = Prepared::build(&configuration.function, count, clock, memory.as_ref())?;
+        let prepared = Prepared::build(&configuration.function, count, clock, before)?;
+        let state = match configuration.controllers.is_empty() {
+            true => Vec::new(),
+            false => prepared.changes(),
+        };
         may_go_on(&jobs)?;
         let workers = &configuration.workers;
         let needs = Needs {
@@ -131,20 +136,14 @@ impl Daemon {
         let server = server.serve(remote.clone())?;
         let journal = journal_of(&configuration, source.with_state)?;
         let started = Instant::now();
-        let state = match configuration.controllers.is_empty() {
-            true => Vec::new(),
-            false => running.changes().map_err(|refused| RunError::Setup {
-                what: refused.what,
-                remedy: refused.remedy,
-            })?,
-        };
         let mut controllers = Vec::new();
-        for controller in &configuration.controllers {
+        let states = vec![state; configuration.controllers.len()];
+        for (controller, state) in configuration.controllers.iter().zip(states) {
             let function = Arc::clone(&configuration.function.configured);
             let keys = Keys { controller: Arc::clone(controller), function };
             let (board, observer) = (Arc::clone(&board), Arc::clone(&observer));
             let recipe = Recipe { keys, board, observer, keeper: remote.clone(), clock, started };
-            controllers.push(ControllerThread::start(recipe, state.clone())?);
+            controllers.push(ControllerThread::start(recipe, state)?);
         }
         let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];

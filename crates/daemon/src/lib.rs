@@ -12,6 +12,7 @@
 //! neither taken nor dropped, and the process stays in the foreground, as a service manager wants
 //! it.
 
+mod before;
 mod board;
 mod capture;
 pub mod client;

@@ -15,6 +15,7 @@ use host::Machines;
 use machine::clock::{self, Clock, Ticks};
 use serde_json::Value;
 
+use crate::before::{Before, unusable};
 use crate::controller::Settled;
 use crate::error::RunError;
 use crate::machines;
@@ -33,71 +34,71 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Builds the state of this number of workers.
+    /// Builds the state of this number of workers, and lets them know what was known before.
     pub fn build(
         function: &read::Function,
         workers: usize,
         clock: Clock,
-        memory: Option<&Memory>,
+        before: Option<Before>,
     ) -> Result<Prepared, RunError> {
         let config = &function.configured;
-        // The memory tells what came on top of the keys it was kept under.
-        let first = match memory {
+        // What was known came on top of the keys under which it was kept.
+        let first = match &before {
             None => Arc::clone(config),
-            Some(memory) => {
-                let keys = memory.function.as_object().cloned().unwrap_or_default();
+            Some(before) => {
+                let keys = before.function().as_object().cloned().unwrap_or_default();
                 let bad = |bad: Invalid| unusable(format!("its function section: {}", bad.what));
                 function.kind.read(keys).map_err(bad)?.with_secrets_of(&**config)
             }
         };
         let now = clock::now();
-        let mut functions = Vec::with_capacity(workers);
-        for index in 0..workers {
-            let shard = shard(index, workers);
-            let mut function = first
-                .function(shard, clock, now)
-                .map_err(|error| RunError::setup(error, "configure less, or free memory"))?;
-            if let Some(memory) = memory {
-                remember(&mut *function, memory, index, workers, (&*first, &**config))?;
+        let build = |index| first.function(shard(index, workers), clock, now);
+        let functions = (0..workers).map(build).collect::<Result<_, _>>();
+        let functions =
+            functions.map_err(|error| RunError::setup(error, "configure less, or free memory"))?;
+        let mut prepared = Prepared { config: Arc::clone(config), functions, clock };
+        if let Some(before) = before {
+            prepared.remember(before, &*first)?;
+        }
+        Ok(prepared)
+    }
+
+    /// Applies what was known before, then the difference to the current keys.
+    fn remember(&mut self, mut before: Before, first: &dyn Configured) -> Result<(), RunError> {
+        let differing =
+            first.difference(&*self.config).map_err(|Invalid { key, what, .. }| {
+                unusable(format!("it was saved under another `{key}`, which {what}"))
+            })?;
+        while let Some(update) = before.next(&*self.config)? {
+            self.apply(&update)?;
+        }
+        differing.iter().try_for_each(|update| self.apply(update))
+    }
+
+    /// Applies a change on the workers that it concerns.
+    fn apply(&mut self, update: &AnyUpdate) -> Result<(), RunError> {
+        let (count, steering) = (self.functions.len(), self.config.steering(update));
+        let refused = |why: Refusal| unusable(format!("{update:?}: {why}"));
+        for (index, function) in self.functions.iter_mut().enumerate() {
+            if steering.is_none_or(|bits| worker(bits, count) == index) {
+                function.apply(update.clone(), clock::now()).map_err(refused)?;
             }
-            functions.push(function);
         }
-        Ok(Prepared { config: Arc::clone(config), functions, clock })
+        Ok(())
     }
-}
 
-/// Applies the changes of a state file to a new function, then the difference to the current keys.
-fn remember(
-    function: &mut dyn Running,
-    memory: &Memory,
-    index: usize,
-    workers: usize,
-    (first, wanted): (&dyn Configured, &dyn Configured),
-) -> Result<(), RunError> {
-    let differing = first.difference(wanted).map_err(|invalid| {
-        unusable(format!("it was saved under another `{}`, which {}", invalid.key, invalid.what))
-    })?;
-    let kept = memory.updates.iter().map(|update| {
-        wanted.update(update).map_err(|bad| unusable(format!("one of its updates: {}", bad.what)))
-    });
-    for update in kept.chain(differing.into_iter().map(Ok)) {
-        let update = update?;
-        let own = wanted.steering(&update).is_none_or(|bits| worker(bits, workers) == index);
-        if own {
-            function
-                .apply(update.clone(), clock::now())
-                .map_err(|refusal| unusable(format!("{update:?}: {refusal}")))?;
-        }
+    /// Returns what [`Team::changes`] does once they run, without waiting for any of them.
+    pub fn changes(&self) -> Vec<AnyUpdate> {
+        let (now, count) = (clock::now(), self.functions.len());
+        let of = |(index, function): (usize, &Box<dyn Running>)| {
+            let found = self.config.memory(shard(index, count), &**function, now);
+            found.into_iter().filter(move |update| {
+                // What all workers know is told once.
+                index == 0 || self.config.steering(update).is_some()
+            })
+        };
+        self.functions.iter().enumerate().flat_map(of).collect()
     }
-    Ok(())
-}
-
-fn unusable(what: String) -> RunError {
-    RunError::setup(
-        format!("the state file does not fit: {what}"),
-        "start with `--without-state` (the file is replaced when the daemon stops), or restore the \
-         configuration under which it was saved",
-    )
 }
 
 fn shard(index: usize, workers: usize) -> Shard {

@@ -7,15 +7,15 @@
 //! kill.
 
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use functions::{AnyUpdate, Configured};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::RunError;
 use crate::read::Configuration;
-use crate::state::Memory;
 
 /// An open journal.
 pub struct Journal {
@@ -44,42 +44,6 @@ impl Journal {
         let function_name = function_name.to_owned();
         let head = Head { plumbline_journal: VERSION, function_name, function };
         Journal { path: beside(state), head, file: None, is_broken: false, bytes: 0 }
-    }
-
-    /// Reads the journal beside a state file and adds it to what that says; `None` if there is
-    /// neither.
-    ///
-    /// # Errors
-    /// When the journal is no journal, or belongs to another function.
-    pub fn read(
-        state: &Path,
-        function_name: &str,
-        memory: Option<Memory>,
-    ) -> Result<Option<Memory>, RunError> {
-        let path = beside(state);
-        let failed = |what: String| RunError::path(&path, what, WITHOUT);
-        let bytes = match files::read_limited(&path, SIZE_BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(memory),
-            Err(error) => return Err(failed(format!("the journal cannot be read: {error}"))),
-        };
-        let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
-        let Some(head) = lines.next().filter(|line| line.ends_with(b"\n")) else {
-            return Ok(memory);
-        };
-        let head: Head = serde_json::from_slice(head)
-            .map_err(|error| failed(format!("this is no journal of plumbline: {error}")))?;
-        if head.plumbline_journal != VERSION || head.function_name != function_name {
-            let what = format!("the journal belongs to {}, not to it", head.function_name);
-            return Err(failed(what));
-        }
-        let mut memory = memory.unwrap_or(Memory { function: head.function, updates: Vec::new() });
-        // What follows a line that was not written whole was never written.
-        let whole = lines.map_while(|line| {
-            line.ends_with(b"\n").then(|| serde_json::from_slice(line).ok()).flatten()
-        });
-        memory.updates.extend(whole);
-        Ok(Some(memory))
     }
 
     /// Goes on behind what was read.
@@ -143,6 +107,64 @@ impl Journal {
     }
 }
 
+/// A journal that is read from its beginning, one update after the other.
+pub struct Replay {
+    path: PathBuf,
+    file: BufReader<File>,
+    head: Head,
+    line: Vec<u8>,
+}
+
+impl Replay {
+    /// Opens the journal beside a state file; `None` if there is none, or nothing in it.
+    ///
+    /// # Errors
+    /// When it is no journal, or belongs to another function.
+    pub fn open(state: &Path, function_name: &str) -> Result<Option<Replay>, RunError> {
+        let path = beside(state);
+        let failed = |what: String| RunError::path(&path, what, WITHOUT);
+        let unreadable = |error| failed(format!("the journal cannot be read: {error}"));
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(error)),
+        };
+        if !file.metadata().map_err(unreadable)?.is_file() {
+            return Err(failed("the journal is not a regular file".to_owned()));
+        }
+        let mut line = Vec::new();
+        let mut file = BufReader::new(file);
+        if !read_line(&mut file, &mut line).map_err(unreadable)? {
+            return Ok(None);
+        }
+        let head: Head = serde_json::from_slice(&line)
+            .map_err(|error| failed(format!("this is no journal of plumbline: {error}")))?;
+        if head.plumbline_journal != VERSION || head.function_name != function_name {
+            let what = format!("the journal belongs to {}, not to it", head.function_name);
+            return Err(failed(what));
+        }
+        Ok(Some(Replay { path, file, head, line }))
+    }
+
+    /// Section of the function to which the updates apply if there is no state file.
+    pub fn function(&self) -> &Value {
+        &self.head.function
+    }
+
+    /// Returns the next update of this function; `None` behind the last one that was written whole.
+    ///
+    /// # Errors
+    /// When the disk does not give it, or it is no update of this function.
+    pub fn next(&mut self, function: &dyn Configured) -> Result<Option<AnyUpdate>, RunError> {
+        let failed = |what: String| RunError::path(&self.path, what, WITHOUT);
+        let is_whole = read_line(&mut self.file, &mut self.line)
+            .map_err(|error| failed(format!("the journal cannot be read: {error}")))?;
+        // What follows a line that was not written whole was never written.
+        let update = is_whole.then(|| function.update_of(&self.line)).flatten();
+        update.transpose().map_err(|bad| failed(format!("one of its updates: {}", bad.what)))
+    }
+}
+
 /// The journal of a daemon with a controller and a state file, behind what it has or anew.
 ///
 /// # Errors
@@ -181,6 +203,13 @@ fn whole_len(file: &mut File) -> io::Result<u64> {
     Ok(end.map_or(0, |end| start + end as u64 + 1))
 }
 
+/// Reads a line and returns whether it is whole.
+fn read_line(file: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    file.take(LINE_BYTES_MAX).read_until(b'\n', line)?;
+    Ok(line.ends_with(b"\n"))
+}
+
 fn write_line(file: &mut impl Write, value: &impl Serialize) -> io::Result<u64> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
@@ -196,61 +225,83 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// A journal of this length is made part of the state file.
 const LONG_BYTES: u64 = 1 << 30;
 
-/// Largest size of a journal in bytes.
-const SIZE_BYTES_MAX: u64 = 4 << 30;
-
 const WITHOUT: &str = "configure the right file, or start with `--without-state`: state file and \
                        journal are replaced when the daemon stops";
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::sync::Arc;
+
+    use serde_json::{Map, json};
 
     use super::*;
 
-    fn read(state: &Path, memory: Option<Memory>) -> Option<Memory> {
-        Journal::read(state, "router", memory).expect("a journal")
+    /// A switch without keys, and its change by a number.
+    fn switch() -> Arc<dyn Configured> {
+        let kind = functions::FUNCTIONS.iter().find(|kind| kind.name() == "l2-switch");
+        kind.expect("it is built in").read(Map::new()).expect("defaults")
+    }
+
+    fn change(number: u8) -> Value {
+        json!({"remove-station": {"mac": format!("02:00:00:00:00:{number:02x}"), "domain": 0}})
+    }
+
+    /// The numbers of all changes of a journal; none if there is no journal.
+    fn read(state: &Path) -> Option<Vec<u8>> {
+        let mut replay = Replay::open(state, "l2-switch").expect("a journal")?;
+        assert_eq!(replay.function(), &json!({"core": 1}));
+        let switch = switch();
+        let number = |update: AnyUpdate| {
+            let text = update.value()["remove-station"]["mac"].as_str().map(str::to_owned);
+            u8::from_str_radix(&text.expect("an address")[15..], 16).expect("digits")
+        };
+        let next = || replay.next(&*switch).expect("updates").map(number);
+        Some(std::iter::from_fn(next).collect())
     }
 
     #[test]
-    fn what_was_written_whole_is_read_in_order_behind_the_state() {
+    fn what_was_written_whole_is_read_in_order() {
         let folder = tempfile::tempdir().expect("a folder");
-        let state = folder.path().join("router.state");
-        assert_eq!(read(&state, None), None);
-        let mut journal = Journal::new(&state, "router", json!({"core": 1}));
-        journal.add([json!(1), json!(2)].into_iter()).expect("room");
-        journal.add([json!(3)].into_iter()).expect("room");
-        let updates = vec![json!(1), json!(2), json!(3)];
-        let expected = Memory { function: json!({"core": 1}), updates };
-        assert_eq!(read(&state, None), Some(expected));
-        let kept = Memory { function: json!({"core": 2}), updates: vec![json!(0)] };
-        let read_on = read(&state, Some(kept)).expect("both");
-        assert_eq!((read_on.function, read_on.updates.len()), (json!({"core": 2}), 4));
+        let state = folder.path().join("switch.state");
+        let journal = || Journal::new(&state, "l2-switch", json!({"core": 1}));
+        assert_eq!(read(&state), None);
+        let mut first = journal();
+        first.add([change(1), change(2)].into_iter()).expect("room");
+        first.add([change(3)].into_iter()).expect("room");
+        assert_eq!(read(&state), Some(vec![1, 2, 3]));
         // A new life goes on behind it, and puts away what was not written whole.
-        let mut next = Journal::new(&state, "router", json!({"core": 1}));
+        let mut next = journal();
         next.resume().expect("a file");
-        next.add([json!(4)].into_iter()).expect("room");
+        next.add([change(4)].into_iter()).expect("room");
         let mut file = File::options().append(true).open(beside(&state)).expect("a file");
         file.write_all(b"{\"torn").expect("room");
-        assert_eq!(read(&state, None).expect("a journal").updates.len(), 4);
-        let mut next = Journal::new(&state, "router", json!({"core": 1}));
+        assert_eq!(read(&state), Some(vec![1, 2, 3, 4]));
+        let mut next = journal();
         next.resume().expect("a file");
-        next.add([json!(5)].into_iter()).expect("room");
-        let updates = read(&state, None).expect("a journal").updates;
-        assert_eq!(updates, (1..=5).map(|number| json!(number)).collect::<Vec<_>>());
+        next.add([change(5)].into_iter()).expect("room");
+        assert_eq!(read(&state), Some(vec![1, 2, 3, 4, 5]));
+        // A line that never ends is no update, however long the file is.
+        file.set_len(1 << 30).expect("a file with a hole");
+        assert_eq!(read(&state), Some(vec![1, 2, 3, 4, 5]));
         next.begin_anew().expect("it goes");
-        assert_eq!(read(&state, None), None);
-        assert!(Journal::read(&state, "router", None).is_ok());
+        assert_eq!(read(&state), None);
     }
 
     #[test]
     fn a_journal_of_another_function_is_refused_and_a_full_disk_ends_it() {
         let folder = tempfile::tempdir().expect("a folder");
-        let state = folder.path().join("router.state");
-        Journal::new(&state, "switch", json!({})).add([json!(1)].into_iter()).expect("room");
-        assert!(Journal::read(&state, "router", None).is_err());
+        let state = folder.path().join("switch.state");
+        Journal::new(&state, "l3-router", json!({})).add([json!(1)].into_iter()).expect("room");
+        assert!(Replay::open(&state, "l2-switch").is_err());
         std::fs::write(beside(&state), "no journal\n").expect("room");
-        assert!(Journal::read(&state, "router", None).is_err());
+        assert!(Replay::open(&state, "l2-switch").is_err());
+        let mut other = Journal::new(&state, "l2-switch", json!({}));
+        other.begin_anew().expect("it goes");
+        other.add([change(1), json!({"turn-off": 2})].into_iter()).expect("room");
+        let mut replay = Replay::open(&state, "l2-switch").expect("a journal").expect("one");
+        assert!(replay.next(&*switch()).expect("a change").is_some());
+        let error = replay.next(&*switch()).expect_err("no change").to_string();
+        assert!(error.contains("turn-off"), "{error}");
         let mut journal = Journal::new(Path::new("/dev/full/router"), "router", json!({}));
         assert!(journal.add([json!(1)].into_iter()).is_err());
         assert!(journal.add([json!(2)].into_iter()).is_ok(), "it is said once");

@@ -87,6 +87,11 @@ pub trait Configured: Any + Send + Sync {
     /// # Errors
     /// What cannot be read of it.
     fn update(&self, update: &Value) -> Result<AnyUpdate, Invalid>;
+    /// Reads a change from the text of its JSON; none if that is no JSON.
+    ///
+    /// # Errors
+    /// What cannot be read of it.
+    fn update_of(&self, text: &[u8]) -> Option<Result<AnyUpdate, Invalid>>;
     /// See [`NetworkFunction::difference`].
     ///
     /// # Errors
@@ -343,6 +348,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
 
     fn update(&self, update: &Value) -> Result<AnyUpdate, Invalid> {
         parsed::<N::Update>("update", update.clone()).map(AnyUpdate::of)
+    }
+
+    fn update_of(&self, text: &[u8]) -> Option<Result<AnyUpdate, Invalid>> {
+        // The way by a value is ten times as long; it says what is wrong.
+        match serde_json::from_slice::<N::Update>(text) {
+            Ok(update) => Some(Ok(AnyUpdate::of(update))),
+            Err(_) => serde_json::from_slice(text).ok().map(|value| self.update(&value)),
+        }
     }
 
     fn difference(&self, wanted: &dyn Configured) -> Result<Vec<AnyUpdate>, Invalid> {

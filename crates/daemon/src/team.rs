@@ -90,14 +90,14 @@ impl Prepared {
     /// Returns what [`Team::changes`] does once they run, without waiting for any of them.
     pub fn changes(&self) -> Vec<AnyUpdate> {
         let (now, count) = (clock::now(), self.functions.len());
-        let of = |(index, function): (usize, &Box<dyn Running>)| {
-            let found = self.config.memory(shard(index, count), &**function, now);
+        let of = |(index, function): (usize, &dyn Running)| {
+            let found = self.config.memory(shard(index, count), function, now);
             found.into_iter().filter(move |update| {
                 // What all workers know is told once.
                 index == 0 || self.config.steering(update).is_some()
             })
         };
-        self.functions.iter().enumerate().flat_map(of).collect()
+        self.functions.iter().map(|function| &**function).enumerate().flat_map(of).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! FRR as the routing suite of a router: unmodified daemons over host interfaces speak OSPF,
 //! OSPFv3, IS-IS and BGP with a second FRR and with BIRD through the router's ports, and their
-//! routes come into the function by the Forwarding Plane Manager. VRRP runs for the same router beside
-//! it.
+//! routes come into the function by the Forwarding Plane Manager. VRRP runs for the same router
+//! beside it.
 //!
 //! The second FRR is at the far end of two links, so that its routes are groups, and has the same
 //! link-local address at both.

@@ -238,6 +238,9 @@ struct Seen {
     from: BTreeSet<SocketAddr>,
 }
 
+/// What a thread does again and again.
+type Work = Box<dyn FnMut(&Mutex<Seen>) + Send>;
+
 impl Stream {
     fn begin(site: &Site) -> Stream {
         let address: SocketAddr = (SERVER, 9000).into();
@@ -253,7 +256,7 @@ impl Stream {
         let sender = client.try_clone().expect("a socket");
         let (seen, stops) =
             (Arc::new(Mutex::new(Seen::default())), Arc::new(AtomicBool::new(false)));
-        let begin = |mut work: Box<dyn FnMut(&Mutex<Seen>) + Send>| {
+        let begin = |mut work: Work| {
             let (seen, stops) = (Arc::clone(&seen), Arc::clone(&stops));
             thread::spawn(move || {
                 while !stops.load(Ordering::Relaxed) {

@@ -33,9 +33,9 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
     /// A key that does not fit to the function, or state for which there is no memory.
     fn new(config: &Self::Config, setup: Setup<'_>) -> Result<Self, Invalid>;
 
-    /// The kinds of updates ([`AnyUpdate::kind`]) that this controller alone makes, beside operators:
-    /// what of these the function has beyond its configuration is the controller's to take over or
-    /// away. Two controllers that claim one kind do not go together.
+    /// The kinds of updates ([`AnyUpdate::kind`]) that this controller alone makes, beside
+    /// operators: what of these the function has beyond its configuration is the controller's to
+    /// take over or away. Two controllers that claim one kind do not go together.
     fn claims(config: &Self::Config) -> Vec<&'static str>;
 
     /// Takes other keys, or other ones of its function, while it runs, which fit. False if it is to

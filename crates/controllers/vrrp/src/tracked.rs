@@ -42,8 +42,8 @@ pub(crate) fn forget(function: &dyn Configured) -> Option<AnyUpdate> {
     function.update(&json!({"unwatch-routes": {}})).ok()
 }
 
-/// The place of the route that a worker tells of: routes are above next hops and sessions, which have 33
-/// bits.
+/// The place of the route that a worker tells of: routes are above next hops and sessions, which
+/// have 33 bits.
 pub(crate) fn route_of(subject: u64) -> Option<usize> {
     (subject >> 32 == 2).then_some(subject as u32 as usize)
 }

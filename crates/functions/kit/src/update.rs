@@ -65,8 +65,8 @@ impl<U: Serialize + Clone + Send + Debug + 'static> IsUpdate for U {
     }
 }
 
-/// The name of a variant: the first word between quotes of its JSON, which ends there, for a fraction
-/// of what the whole costs.
+/// The name of a variant: the first word between quotes of its JSON, which ends there, for a
+/// fraction of what the whole costs.
 fn kind_of(update: &impl Serialize) -> String {
     let mut first = FirstWord::default();
     // The error is that there is no room for a second one.

@@ -97,14 +97,14 @@ pub enum Update {
     /// A session of BFD with a neighbour begins that belongs to no next hop, or is otherwise from
     /// now on; next hops at the neighbour follow it.
     SetBfd {
-        /// Its own discriminator, which names it; not zero.
+        /// The router's discriminator, which names the session; not zero.
         discriminator: u32,
         /// The session.
         session: BfdSession,
     },
     /// A session of BFD that was set ends.
     RemoveBfd {
-        /// Its discriminator; none for all that were set.
+        /// The router's discriminator of the session; none for all that were set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         discriminator: Option<u32>,
     },

@@ -45,8 +45,8 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// Takes one from the time to live or hop limit of a user's packet; the checks left none that may
-    /// not go on.
+    /// Takes one from the time to live or hop limit of a user's packet; the checks left none that
+    /// may not go on.
     #[inline(always)]
     pub(super) fn make_hop(&self, packet: &mut [u8]) {
         match self.addresses {

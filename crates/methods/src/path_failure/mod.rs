@@ -14,6 +14,7 @@
 //! stands beside each failure, and is not subtracted.
 
 mod config;
+mod failed;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -21,13 +22,12 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Outcome, TrialRecord, Validity};
-use measure::{
-    Conditions, Load, MeasureError, Measurer, PathFailing, PathFailure, PathFault, Trial,
-};
+use measure::{Conditions, Load, MeasureError, Measurer, PathFailing};
 use serde_json::Value;
 
 pub use config::Config;
 use config::NAME;
+use failed::Failed;
 
 use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
@@ -42,18 +42,6 @@ pub const ENTRY: Entry = Entry {
     read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
-
-/// What came of one failure.
-#[derive(Clone, Debug)]
-struct Failed {
-    fault: PathFault,
-    /// None if the device did not let a path fail.
-    path: Option<PathFailure>,
-    /// Frames lost in the trial, by whatever cause.
-    lost: u64,
-    /// The longest stall of a thread in the trial, in nanoseconds.
-    stall_ns: u64,
-}
 
 impl Method for Config {
     fn name(&self) -> &'static str {
@@ -115,22 +103,6 @@ impl Config {
             trials: records,
             ..Outcome::default()
         }
-    }
-}
-
-impl Failed {
-    fn new(fault: PathFault, trial: &Trial) -> Failed {
-        Failed {
-            fault,
-            path: trial.path_failure.clone(),
-            lost: trial.sent().saturating_sub(trial.received()),
-            stall_ns: trial.stalls.iter().map(|stalls| stalls.longest_ns).max().unwrap_or(0),
-        }
-    }
-
-    /// What the path carried, if it carried anything before it failed.
-    fn carried(&self) -> Option<&PathFailure> {
-        self.path.as_ref().filter(|path| path.carried > 0)
     }
 }
 

@@ -3,7 +3,8 @@
 use measure::record::{Column, Figure, Limit, Series, TrialRecord};
 use measure::{Nanos, PathFailure, PathFault, validity};
 
-use super::{Config, Failed, NAME};
+use super::failed::Failed;
+use super::{Config, NAME};
 use crate::figures::over_repetitions;
 
 fn of(all: &[Failed], fault: PathFault) -> impl Iterator<Item = &Failed> {

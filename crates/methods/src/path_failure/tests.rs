@@ -1,5 +1,7 @@
 //! `path-failure` on simulated devices that notice a failure after a while, or never.
 
+use measure::PathFault;
+
 use super::*;
 use crate::Unobserved;
 use crate::simulated::{Simulated, WatchedPath};

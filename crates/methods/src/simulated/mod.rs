@@ -6,8 +6,8 @@
 //! low loads, stalls, reordering), what of bursts and of an overload that ends (`burst`: a buffer,
 //! and how it comes back), how long frames take (`latency`), what changes at run time cost
 //! (`changes`), what age does (`ageing`), policers (`policers`), floods beside the load (`floods`),
-//! a restart on the way (`restart`), a path that fails (`path`), sessions that it holds (`sessions`), and clients that take up
-//! so much in it (`population`).
+//! a restart on the way (`restart`), a path that fails (`path`), sessions that it holds
+//! (`sessions`), and clients that take up so much in it (`population`).
 
 mod ageing;
 mod burst;

@@ -135,8 +135,8 @@ impl Listed {
     }
 }
 
-/// The port behind which a route leads without a tag, whichever next hop is taken; of a group with a
-/// next hop that is watched, that of the first member.
+/// The port behind which a route leads without a tag, whichever next hop is taken; of a group with
+/// a next hop that is watched, that of the first member.
 fn behind(config: &Config, route: &Route) -> Option<PortId> {
     let members: Vec<u32> = match route.group {
         None => route.next_hop.into_iter().collect(),

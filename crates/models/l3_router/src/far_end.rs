@@ -7,7 +7,6 @@
 //! ```
 //! The machine is the one of `crates/protocols/bfd`, which the router has, too: what a device makes
 //! of another implementation is shown by the daemon's tests with FRR and BIRD.
-use crate::ports::Numbered;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -21,15 +20,15 @@ use protocol_bfd::{Bfd, Command, Path, Reach};
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Opening, Output, Socket, Time};
 use stages::datagram::{Datagram, HEADERS_MAX};
 use traffic::Delivery;
-use traffic::workload::{FarEnds, PathUse};
+use traffic::workload::PathUse;
 use wire::{MacAddr, ethernet, ipv4, ipv6, protocol, udp};
 
-use crate::workload::Routed;
+use crate::ports::Numbered;
 
 /// The neighbour that is watched.
 pub(super) struct FarEnd {
     /// The port behind which it is.
-    port: PortId,
+    pub port: PortId,
     /// Destination and source of its frames.
     macs: [MacAddr; 2],
     bfd: Bfd,
@@ -41,7 +40,8 @@ pub(super) struct FarEnd {
     due: Ticks,
     is_up: bool,
     has_failed: bool,
-    used: PathUse,
+    /// What took the path.
+    pub used: PathUse,
     frame: [u8; HEADERS_MAX + PAYLOAD_MAX],
 }
 
@@ -55,6 +55,7 @@ impl FarEnd {
         let mut bfd = Bfd::new(1, seed);
         let session = protocol_bfd::Config {
             path: Path { reach: Reach::SingleHop(LINK), local: own.1, peer: own.0 },
+            discriminator: None,
             desired_min_tx: interval,
             required_min_rx: interval,
             detect_multiplier: peer.multiplier,
@@ -96,7 +97,7 @@ impl FarEnd {
         Delivery::AsExpected
     }
 
-    fn hear(&mut self, port: PortId, frame: &[u8], now: Ticks) -> bool {
+    pub fn hear(&mut self, port: PortId, frame: &[u8], now: Ticks) -> bool {
         let is_its = port == self.port && frame.starts_with(&self.macs[1].0);
         let Some((from, to, ttl, datagram)) = datagram_of(frame).filter(|_| is_its) else {
             return false;
@@ -121,7 +122,7 @@ impl FarEnd {
         true
     }
 
-    fn say(&mut self, now: Ticks) -> Option<&[u8]> {
+    pub fn say(&mut self, now: Ticks) -> Option<&[u8]> {
         if now < self.due {
             return None;
         }
@@ -162,35 +163,16 @@ impl FarEnd {
         None
     }
 
+    /// The path fails, or is mended.
+    pub fn set_path(&mut self, is_up: bool, now: Ticks) {
+        self.is_up = is_up;
+        self.has_failed |= !is_up;
+        self.due = now;
+    }
+
     fn time(&mut self, now: Ticks) -> Time {
         let begun = *self.begun.get_or_insert(now);
         Time(self.clock.nanos(now.saturating_sub(begun)))
-    }
-}
-
-impl FarEnds for Routed {
-    fn far_end(&self) -> Option<PortId> {
-        self.far_end.as_ref().map(|end| end.port)
-    }
-
-    fn hear(&mut self, port: PortId, frame: &[u8], now: Ticks) -> bool {
-        self.far_end.as_mut().is_some_and(|end| end.hear(port, frame, now))
-    }
-
-    fn say(&mut self, now: Ticks) -> Option<&[u8]> {
-        self.far_end.as_mut()?.say(now)
-    }
-
-    fn set_path(&mut self, is_up: bool, now: Ticks) {
-        if let Some(end) = &mut self.far_end {
-            end.is_up = is_up;
-            end.has_failed |= !is_up;
-            end.due = now;
-        }
-    }
-
-    fn path_use(&self) -> PathUse {
-        self.far_end.as_ref().map_or(PathUse::default(), |end| end.used)
     }
 }
 

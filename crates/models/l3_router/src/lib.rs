@@ -32,6 +32,8 @@ mod fuzz;
 
 mod far_end;
 
+mod far_ends;
+
 pub use self::generated::{Generated, Section};
 pub use self::oracle::Model;
 pub use self::sections::Traffic;

@@ -1,9 +1,10 @@
 //! By which member of a group the tester's packets must leave.
 //!
 //! The tester knows the groups as they are configured, and the hash. In a scenario with a next hop
-//! that is watched, flows move with it by the history of the group, so that it tells by which member
-//! a packet has left, and any will do; elsewhere a member that comes or goes at run time counts what
-//! moves as misdelivered. The functional check has an oracle of its own, which knows every flow's.
+//! that is watched, flows move with it by the history of the group, so that it tells by which
+//! member a packet has left, and any will do; elsewhere a member that comes or goes at run time
+//! counts what moves as misdelivered. The functional check has an oracle of its own, which knows
+//! every flow's.
 use crate::ports::Numbered;
 use function_l3_router::config::{Config, NextHop};
 use function_l3_router::flow;

@@ -12,8 +12,8 @@ use crate::authentication::Keys;
 pub struct Config {
     /// Between which addresses, and how far apart they are.
     pub path: Path,
-    /// Its own discriminator, which nobody else of the node has and is not zero; `None` for one that
-    /// is drawn.
+    /// Its own discriminator, which nobody else of the node has and is not zero; `None` for one
+    /// that is drawn.
     pub discriminator: Option<u32>,
     /// Interval at which the session would like to send while it is up.
     pub desired_min_tx: Duration,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PoolsAnswer {
-    /// As long as the NAT runs.
+    /// Whether the NAT is the active one of several or not.
     #[default]
     Always,
     /// While the NAT is the active one of several, as a controller says.

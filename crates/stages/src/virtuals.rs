@@ -78,7 +78,8 @@ impl Virtuals {
     }
 
     /// The Ethernet address for which an ARP request asks at an interface, if it is for a virtual
-    /// address.
+    /// address. Whoever announces its own address (RFC 5227 section 3) asks nothing: an answer of
+    /// one that was active until now would lead switches back to it.
     pub fn asked_by_arp(&self, frame: &[u8], interface: u16) -> Option<MacAddr> {
         let header = frame.first_chunk::<{ ethernet::HEADER_LEN }>()?;
         let is_arp = header[ethernet::offset::TYPE..] == ethernet::TYPE_ARP.to_be_bytes();
@@ -86,8 +87,9 @@ impl Virtuals {
             return None;
         }
         let packet = arp::View::parse(&frame[ethernet::HEADER_LEN..]).ok()?;
-        let is_request = packet.operation() == arp::OPERATION_REQUEST;
-        let one = self.get(interface, packet.target_ip().into()).filter(|_| is_request);
+        let target = packet.target_ip();
+        let asks = packet.operation() == arp::OPERATION_REQUEST && packet.sender_ip() != target;
+        let one = self.get(interface, target.into()).filter(|_| asks);
         one.map(|one| one.mac)
     }
 

@@ -2,7 +2,7 @@
 //! hours, and in tests. It shows that the scenario works, not how fast the device is.
 //!
 //! Methods get short trials at low rates and one repetition, and search nothing that can be given.
-//! Functions hold few sessions. A sweep keeps its first cell, and of each key on its own the last
+//! Functions hold few sessions. A sweep keeps its first cell, and of each key on its own one more
 //! number or a few further words. All devices are kept. Thresholds are removed.
 
 use std::collections::HashMap;
@@ -33,8 +33,7 @@ impl Scenario {
     }
 }
 
-/// Keeps the first cell, and for each key a few cells that differ from the first in that key alone,
-/// the last ones of the sweep.
+/// Keeps the first cell, and for each key a few cells that differ from the first in that key alone.
 fn keep_few_cells(benchmark: &mut Benchmark) {
     let Some(first) = benchmark.cells.first().map(|cell| cell.parameters.clone()) else { return };
     let mut kept: HashMap<String, usize> = HashMap::new();
@@ -46,7 +45,6 @@ fn keep_few_cells(benchmark: &mut Benchmark) {
         keys.next().is_some_and(|key| !is_device(key)) && keys.next().is_none()
     };
     let goes_together = !benchmark.cells.iter().any(alone);
-    benchmark.cells.reverse();
     benchmark.cells.retain(|cell| {
         // Devices may differ in keys of their own as well as in their names.
         if cell.parameters.iter().filter(differs).all(|(key, _)| is_device(key)) {
@@ -71,7 +69,6 @@ fn keep_few_cells(benchmark: &mut Benchmark) {
             }
         }
     });
-    benchmark.cells.reverse();
 }
 
 /// Limits the number of sessions: they take memory, and must be opened before a measurement.
@@ -213,7 +210,7 @@ mod tests {
         let first = &cells[0].parameters;
         assert_eq!(cells.len(), 1 + 1 + 1 + 3, "itself, tables, sizes, devices");
         let sizes = cells.iter().filter_map(|cell| cell.parameters["traffic.pkt-size"].as_u64());
-        assert_eq!(sizes.max(), Some(512), "the last one");
+        assert_eq!(sizes.max(), Some(128), "the next one");
         for cell in cells {
             let different = cell.parameters.iter().filter(|(k, v)| first.get(*k) != Some(*v));
             assert!(different.count() <= 1, "{}", cell.id);

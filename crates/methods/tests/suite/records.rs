@@ -3,12 +3,12 @@
 
 use measure::Population;
 use measure::record::{Cell, RunRecord, Status, record_schema};
-use methods::simulated::{Changes, Sessions, Simulated, Standby, Suffered};
+use methods::simulated::{Changes, Sessions, Simulated, Standby, Suffered, WatchedPath};
 use methods::{METHODS, Unobserved};
 use serde_json::{Value, json};
 
 /// Devices from one that forwards everything to one that forwards nothing.
-fn devices() -> [(&'static str, Simulated); 11] {
+fn devices() -> [(&'static str, Simulated); 12] {
     let changes = || Changes {
         cost_ns: 10e3,
         blackout_ns: 50_000,
@@ -31,6 +31,8 @@ fn devices() -> [(&'static str, Simulated); 11] {
         let sessions = Sessions { most: 2_000_000, standby: Some(standby), ..Sessions::default() };
         Simulated::fixed(1e6).holding(sessions)
     };
+    let notices = [30, 1].map(std::time::Duration::from_millis);
+    let watching = Simulated::fixed(1e6).watching(WatchedPath { notices, returns: true });
     let clients = Population { clients: 100, frames_per_s: 1000.0 };
     let clients = Simulated::fixed(1e6).holding(Sessions::default()).populated(
         clients,
@@ -47,6 +49,7 @@ fn devices() -> [(&'static str, Simulated); 11] {
         ("noisy", policing(1e6).changing(changes()).noisy(0.2)),
         ("stalling", policing(1e6).changing(changes()).stalling(0.3, 5_000_000)),
         ("restarted and flooded", restarted),
+        ("watching a path", watching),
         ("dead", policing(0.0).changing(changes())),
         ("without changes and policers", Simulated::fixed(2e6)),
     ]

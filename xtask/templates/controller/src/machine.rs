@@ -2,6 +2,7 @@
 
 use controller_kit::{Action, Alarm, Controller, Event, Setup, Severity};
 use function_kit::Invalid;
+use function_kit::erased::Configured;
 use protocol_kit::{Input, Machine, Output, Time};
 use serde_json::{Value, json};
 
@@ -27,6 +28,15 @@ impl Controller for Template {
 
     fn new(config: &Config, _: Setup<'_>) -> Result<Template, Invalid> {
         Ok(Template { links_min: config.links_min as usize, links: 0, alarm: None })
+    }
+
+    fn claims(_: &Config) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn reload(&mut self, config: &Config, _: Option<&dyn Configured>, _: Time) -> bool {
+        self.links_min = config.links_min as usize;
+        true
     }
 
     fn show(&self) -> Value {

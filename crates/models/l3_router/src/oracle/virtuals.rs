@@ -71,7 +71,9 @@ impl Model {
     /// The Ethernet address for which a frame asks by ARP, if that is a virtual one.
     pub(super) fn asked_by_arp(&self, at: usize, frame: &[u8]) -> Option<[u8; 6]> {
         let packet = frame.get(14..42)?;
-        let asks = word(frame, 12) == 0x0806 && packet[..8] == [0, 1, 8, 0, 6, 4, 0, 1];
+        let is_request = word(frame, 12) == 0x0806 && packet[..8] == [0, 1, 8, 0, 6, 4, 0, 1];
+        // Who announces its own address asks nothing.
+        let asks = is_request && packet[14..18] != packet[24..28];
         let target = IpAddr::from([packet[24], packet[25], packet[26], packet[27]]);
         let is_it = |one: &&Virtual| one.at == at && one.address == target;
         self.virtuals.iter().filter(|_| asks).find(is_it).map(|one| one.mac)

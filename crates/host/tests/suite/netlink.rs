@@ -89,4 +89,4 @@ fn a_machine_knows_what_the_kernel_has_whatever_was_lost() {
 
 /// The kernel's own limit is 1024 for those that it has learned, and none for named ones; a socket
 /// has room for fewer messages.
-const NEIGHBOURS: usize = 8000;
+const NEIGHBOURS: usize = 20_000;

@@ -158,7 +158,7 @@ fn much_passes_both_ways_and_waits_for_who_does_not_read() {
         (west.stands && east.stands).then_some(())
     });
     // One side does not read until the other one is stuck.
-    let total = 16 * STREAM_ROOM;
+    let total = 64 * STREAM_ROOM;
     east.host.command(Departure::Read { socket: ACCEPTED, is_wanted: false });
     let mut quiet = 0;
     until("it is stuck", || {

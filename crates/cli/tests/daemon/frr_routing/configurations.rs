@@ -4,6 +4,7 @@ pub const ROUTER: &str = "function:
   name: l3-router
   ipv6: true
   resolve: true
+  ping: true
   icmp-errors-per-s: 100
   ecmp-capacity: 16
   ports:

@@ -390,7 +390,7 @@ fn ask(router: &Child, what: Ask) -> Value {
 
 /// What the controller shows, at most a second old.
 fn shown(router: &Child) -> Value {
-    ask(router, Ask::Show(View::Protocols))["protocols"]["controller"].clone()
+    ask(router, Ask::Show(View::Protocols))["protocols"]["frr"]["controller"].clone()
 }
 
 fn applied(router: &Child) -> u64 {

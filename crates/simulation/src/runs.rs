@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::time::Duration;
 
 use protocol_kit::{Machine, Time};
 
@@ -21,11 +22,25 @@ pub trait Simulation {
     where
         Self: Sized;
 
+    /// Fewer things than this go wrong.
+    const FAULTS_BELOW: u64;
+
+    /// For how long things go wrong.
+    const FAULTS: Duration;
+
+    /// How long the run goes on after that.
+    const QUIET: Duration;
+
     /// Draws what goes wrong.
-    fn plan(&self, world: &mut World<Self::Machine>) -> Plan;
+    fn plan(&self, world: &mut World<Self::Machine>) -> Plan {
+        let count = world.random().below(Self::FAULTS_BELOW) as usize;
+        Plan::draw(world, count, Time::ZERO.after(Self::FAULTS))
+    }
 
     /// When the run ends.
-    fn end(&self) -> Time;
+    fn end(&self) -> Time {
+        Time::ZERO.after(Self::FAULTS + Self::QUIET)
+    }
 
     /// Hears what a node has said, or that a fault has just happened.
     ///

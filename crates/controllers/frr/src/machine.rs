@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use controller_kit::keys::invalid;
 use controller_kit::{Action, Alarm, Controller, Event, Refusal, Setup, Severity};
-use controller_routing::{Routing, Told};
+use controller_routing::Routing;
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
 use function_l3_router::Update;
 use protocol_fpm::{Fpm, Limited, Report};
 use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
-use protocol_netlink::Key;
 use serde_json::Value;
 
-use crate::config::{Config, invalid};
+use crate::config::Config;
 use crate::show::show;
 
 /// FRR as the routing suite of a router.
@@ -206,16 +206,16 @@ impl Frr {
                 self.put_off(now.after(self.settle));
                 self.lower(Cause::Down);
                 self.lower(Cause::ToldTooMany);
+                self.routing.renew();
             }
             Report::Lost { .. } => {
                 self.put_off(now.after(self.keep));
                 self.raise(Cause::Down);
             }
             Report::Full(Limited::Routes | Limited::NextHops) => self.raise(Cause::ToldTooMany),
-            _ => {}
-        }
-        if let Some(told) = told_by(report) {
-            self.routing.tell(told);
+            Report::Routing(change) => self.routing.tell(change),
+            Report::Settled { .. } => self.routing.settle(),
+            Report::Rejected { .. } => {}
         }
         if self.routing.take_renewed() {
             self.put_off(now.after(self.settle));
@@ -275,22 +275,6 @@ impl Frr {
         let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
         self.alarms.push_back(alarm);
     }
-}
-
-/// What a report says of routes.
-fn told_by(report: Report) -> Option<Told> {
-    Some(match report {
-        Report::Connected { .. } => Told::Renewed,
-        Report::Route(route) => Told::Route(route),
-        Report::Withdrawn { table, prefix } => Told::Withdrawn(Key { table, prefix }),
-        Report::NextHop { id, next_hop, is_encapsulated } => {
-            Told::NextHop { id, next_hop, is_encapsulated }
-        }
-        Report::Group { id, members } => Told::Group { id, members },
-        Report::NextHopGone { id } => Told::NextHopGone { id },
-        Report::Settled { .. } => Told::Settled,
-        Report::Lost { .. } | Report::Rejected { .. } | Report::Full(_) => return None,
-    })
 }
 
 /// The source of each alarm, its cause, its severity, and what is said when it begins and ends.

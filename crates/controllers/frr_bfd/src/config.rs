@@ -1,7 +1,5 @@
 //! What an operator says of the controller.
 
-use std::net::SocketAddr;
-
 use function_kit::Invalid;
 use protocol_kit::Endpoint;
 use schemars::JsonSchema;
@@ -35,19 +33,6 @@ impl Config {
     /// # Errors
     /// When the key is neither an address nor a path.
     pub fn endpoint(&self) -> Result<Endpoint, Invalid> {
-        if self.at.starts_with('/') {
-            return Ok(Endpoint::Unix(self.at.clone()));
-        }
-        let address: Option<SocketAddr> = self.at.parse().ok();
-        let address = address.filter(|address| address.port() != 0);
-        address.map(Endpoint::Tcp).ok_or_else(|| {
-            let what = format!("is `{}`, which is neither an address nor a path", self.at);
-            invalid("at", what, "Write it as `127.0.0.1:50700` or `/run/frr/bfdd.dplane`")
-        })
+        controller_kit::keys::endpoint(&self.at, ["127.0.0.1:50700", "/run/frr/bfdd.dplane"])
     }
-}
-
-/// A key of the controller that cannot be used.
-pub(crate) fn invalid(key: &str, what: String, remedy: &str) -> Invalid {
-    Invalid { section: "controller", key: key.into(), what, remedy: remedy.into() }
 }

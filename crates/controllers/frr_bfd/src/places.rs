@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use controller_kit::Link;
+use controller_kit::keys::invalid;
 use function_kit::Invalid;
 use function_kit::erased::{Configured, config_of};
 use function_l3_router::L3Router;
 use function_l3_router::config::{PortName, Resolved, network};
 use protocol_bfddp::Session;
-
-use crate::config::invalid;
 
 /// The interfaces of a router, and those of the kernel that are the same.
 pub(crate) struct Places {

@@ -1,5 +1,6 @@
 //! What an operator says of the controller.
 
+use controller_kit::keys::invalid;
 use controller_routing::{Table, tables};
 use function_kit::Invalid;
 use schemars::JsonSchema;
@@ -59,9 +60,4 @@ impl Config {
     pub fn follows(&self, what: Followed) -> bool {
         self.follow.contains(&what)
     }
-}
-
-/// A key of the controller that cannot be used.
-pub(crate) fn invalid(key: &str, what: String, remedy: &str) -> Invalid {
-    Invalid { section: "controller", key: key.into(), what, remedy: remedy.into() }
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use controller_kit::keys::invalid;
 use controller_kit::{Action, Alarm, Controller, Event, Refusal, Setup, Severity};
-use controller_routing::{Routing, Told};
+use controller_routing::Routing;
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured, config_of};
 use function_kit::sections::function_key;
@@ -16,7 +17,7 @@ use protocol_netlink::{Follows, Netlink, Report};
 use serde_json::{Map, Value, json};
 use wire::MacAddr;
 
-use crate::config::{Config, Followed, invalid};
+use crate::config::{Config, Followed};
 use crate::mirror::Mirror;
 use crate::order::{Order, Whose};
 use crate::places::Places;
@@ -320,34 +321,29 @@ impl Kernel {
     }
 
     fn told(&mut self, report: Report) {
-        let told = match report {
+        match report {
             Report::Address { interface, address, len } => {
-                return self.address(interface.0, address, Some(len));
+                self.address(interface.0, address, Some(len));
             }
             Report::AddressGone { interface, address } => {
-                return self.address(interface.0, address, None);
+                self.address(interface.0, address, None);
             }
             Report::Neighbour { interface, address, mac } => {
-                return self.neighbour(interface.0, address, Some(MacAddr(mac)));
+                self.neighbour(interface.0, address, Some(MacAddr(mac)));
             }
             Report::NeighbourGone { interface, address } => {
-                return self.neighbour(interface.0, address, None);
+                self.neighbour(interface.0, address, None);
             }
             Report::NeighbourHeard { interface, address, mac } => {
-                return self.heard(interface.0, address, MacAddr(mac));
+                self.heard(interface.0, address, MacAddr(mac));
             }
-            Report::Full(_) => return self.raise(Cause::TooMuch),
-            Report::Settled => return self.settled(),
-            Report::Route(route) => Told::Route(route),
-            Report::Withdrawn(key) => Told::Withdrawn(key),
-            Report::NextHop { id, next_hop, is_encapsulated } => {
-                Told::NextHop { id, next_hop, is_encapsulated }
+            Report::Full(_) => self.raise(Cause::TooMuch),
+            Report::Settled => self.settled(),
+            Report::Routing(change) => {
+                if let Some(routing) = &mut self.routing {
+                    routing.tell(change);
+                }
             }
-            Report::Group { id, members } => Told::Group { id, members },
-            Report::NextHopGone { id } => Told::NextHopGone { id },
-        };
-        if let Some(routing) = &mut self.routing {
-            routing.tell(told);
         }
     }
 

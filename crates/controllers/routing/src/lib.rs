@@ -2,7 +2,7 @@
 //! and routes of the router, whoever tells them.
 //!
 //! ```text
-//!  zebra's FPM, the kernel --Told--> table --Update--> workers of the router
+//!  zebra's FPM, the kernel --RouteChange--> table --Update--> workers of the router
 //!                                      ^                  |
 //!                                      +--Applied, Refused+
 //! ```
@@ -36,5 +36,4 @@ mod table;
 pub mod routing;
 
 pub use routing::Routing;
-pub use table::Told;
 pub use tables::Table;

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use controller_kit::keys::invalid;
 use function_kit::Invalid;
 use function_kit::erased::{Configured, config_of};
 use function_kit::sections::{Mac, function_key};
 use function_l3_router::L3Router;
 use function_l3_router::config::{Config, GROUPS, Link, NextHop, PortName, Resolved, network};
 
-use crate::tables::{Table, invalid};
+use crate::tables::Table;
 
 pub(crate) use function_l3_router::config::Network;
 

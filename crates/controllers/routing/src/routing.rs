@@ -6,9 +6,11 @@ use function_kit::erased::Configured;
 use function_l3_router::Update;
 use serde_json::{Map, Value, json};
 
+use protocol_netlink::RouteChange;
+
 use crate::account::CAUSES;
 use crate::router::Router;
-use crate::table::{self, Told};
+use crate::table;
 use crate::tables::{self, Table};
 
 /// What was told of routes, what the router has of it, and the changes on their way to it.
@@ -48,8 +50,18 @@ impl Routing {
     }
 
     /// Takes in what is told.
-    pub fn tell(&mut self, told: Told) {
-        self.table.tell(told);
+    pub fn tell(&mut self, change: RouteChange) {
+        self.table.tell(change);
+    }
+
+    /// Everything is told anew from now on; until then what was told before holds.
+    pub fn renew(&mut self) {
+        self.table.renew();
+    }
+
+    /// Everything was told anew.
+    pub fn settle(&mut self) {
+        self.table.settle(false);
     }
 
     /// The host's interfaces are others.

@@ -5,47 +5,13 @@ use std::collections::BTreeMap;
 use controller_kit::Refusal;
 use function_l3_router::Update;
 use function_l3_router::config::Network;
-use protocol_netlink::{Destination, Key, Member, NextHop, Route};
+use protocol_netlink::{Destination, Key, NextHop, Route, RouteChange};
 
 use crate::objects::{Content, Objects};
 use crate::refused::Refused;
 use crate::router::{Router, is_host};
 use crate::routes::{Entry, Wanted};
 use crate::ways::Ways;
-
-/// What a controller is told of routes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// Everything is told anew from now on; until then what was told before holds.
-    Renewed,
-    /// A route, which replaces one with its table and prefix.
-    Route(Route),
-    /// A route is gone.
-    Withdrawn(Key),
-    /// A next hop, which replaces what had its number.
-    NextHop {
-        /// Its number.
-        id: u32,
-        /// Where packets go.
-        next_hop: NextHop,
-        /// As [`Route::is_encapsulated`].
-        is_encapsulated: bool,
-    },
-    /// A group of next hops, which replaces what had its number.
-    Group {
-        /// Its number.
-        id: u32,
-        /// Its next hops.
-        members: Vec<Member>,
-    },
-    /// A next hop or a group is gone.
-    NextHopGone {
-        /// Its number.
-        id: u32,
-    },
-    /// Everything was told anew.
-    Settled,
-}
 
 /// What was told, and what the router has of it.
 pub(crate) struct Table {
@@ -131,17 +97,16 @@ impl Table {
     }
 
     /// Takes in what is told.
-    pub fn tell(&mut self, told: Told) {
-        match told {
-            Told::Renewed => self.renew(),
-            Told::Route(route) => self.route(&route),
-            Told::Withdrawn(Key { table, prefix }) => {
+    pub fn tell(&mut self, change: RouteChange) {
+        match change {
+            RouteChange::Route(route) => self.route(&route),
+            RouteChange::Withdrawn(Key { table, prefix }) => {
                 if let Some(&vrf) = self.vrfs.get(&table) {
                     let (address, len) = (prefix.address(), prefix.bits());
                     self.withdraw(&Network { vrf, address, len });
                 }
             }
-            Told::NextHop { id, next_hop, is_encapsulated } => {
+            RouteChange::NextHop { id, next_hop, is_encapsulated } => {
                 let content = match next_hop {
                     _ if is_encapsulated => Content::Unsupported,
                     NextHop::Hop(hop) => Content::Hop(hop),
@@ -149,11 +114,10 @@ impl Table {
                 };
                 self.objects.tell(id, content, &mut self.ways);
             }
-            Told::Group { id, members } => {
+            RouteChange::Group { id, members } => {
                 self.objects.tell(id, Content::Group(members), &mut self.ways);
             }
-            Told::NextHopGone { id } => self.objects.forget(id, &mut self.ways),
-            Told::Settled => self.settle(false),
+            RouteChange::NextHopGone { id } => self.objects.forget(id, &mut self.ways),
         }
         self.tidy();
     }
@@ -244,13 +208,15 @@ impl Table {
             || self.refused.has_room()
     }
 
-    fn renew(&mut self) {
+    /// Everything is told anew from now on; until then what was told before holds.
+    pub fn renew(&mut self) {
         self.ways.routes.renew();
         let held = self.objects.renew(&mut self.ways);
         // What an earlier connection had led to is held by its routes alone.
         for number in std::mem::replace(&mut self.kept, held) {
             self.ways.release(number);
         }
+        self.tidy();
     }
 
     fn route(&mut self, route: &Route) {

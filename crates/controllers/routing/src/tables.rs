@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use controller_kit::keys::invalid;
 use function_kit::Invalid;
 use protocol_netlink::table_of;
 use schemars::JsonSchema;
@@ -44,11 +45,6 @@ pub(crate) fn vrfs(listed: &[Table], last: u16) -> BTreeMap<u32, u16> {
     let is_listed = |vrf: &u16| listed.iter().any(|one| one.vrf == *vrf);
     let usual = (0..=last).filter(|vrf| !is_listed(vrf)).map(|vrf| (table_of(vrf), vrf));
     usual.chain(listed.iter().map(|one| (one.table, one.vrf))).collect()
-}
-
-/// A key of the controller that cannot be used.
-pub(crate) fn invalid(key: &str, what: String, remedy: &str) -> Invalid {
-    Invalid { section: "controller", key: key.into(), what, remedy: remedy.into() }
 }
 
 /// The kernel's main table.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use controller_kit::keys::invalid;
 use function_kit::Invalid;
 use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
@@ -160,11 +161,6 @@ impl Config {
 /// The path of a key of a virtual router.
 pub(crate) fn key(number: usize, key: &str) -> String {
     format!("routers[{number}].{key}")
-}
-
-/// A key of the controller that cannot be used.
-pub(crate) fn invalid(key: &str, what: String, remedy: &str) -> Invalid {
-    Invalid { section: "controller", key: key.to_owned(), what, remedy: remedy.into() }
 }
 
 fn hundred() -> u8 {

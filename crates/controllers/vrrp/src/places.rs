@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
+use controller_kit::keys::invalid;
 use function_kit::erased::{AnyUpdate, Configured};
 use function_kit::{HostInterface, Invalid};
 use protocol_kit::Interface;
@@ -11,7 +12,7 @@ use protocol_vrrp::{self as vrrp, Coverage, Effect, Group, Key, Tracked};
 use serde_json::{Value, json};
 use wire::MacAddr;
 
-use crate::config::{Checksum, Config, VirtualRouter, invalid, key};
+use crate::config::{Checksum, Config, VirtualRouter, key};
 use crate::tracked::{self, Object};
 
 /// A virtual router at its interface.

@@ -8,7 +8,9 @@ use std::time::Duration;
 use host::Host;
 use netns::Namespace;
 use nix::net::if_::if_nametoindex;
-use protocol_fpm::{Config, Destination, Fpm, Hop, Member, NextHop, Prefix, Report, Route};
+use protocol_fpm::{
+    Config, Destination, Fpm, Hop, Key, Member, NextHop, Prefix, Report, Route, RouteChange,
+};
 use protocol_kit::Interface;
 
 use crate::frr::{self, Frr, until};
@@ -37,20 +39,20 @@ impl Mirror {
         match report {
             Report::Connected { .. } => self.connected += 1,
             Report::Lost { .. } => self.lost += 1,
-            Report::Route(route) => {
+            Report::Routing(RouteChange::Route(route)) => {
                 self.routes.insert((route.table, route.prefix), route);
             }
-            Report::Withdrawn { table, prefix } => {
+            Report::Routing(RouteChange::Withdrawn(Key { table, prefix })) => {
                 assert!(self.routes.remove(&(table, prefix)).is_some(), "{table} {prefix}");
                 self.withdrawn.push(prefix);
             }
-            Report::NextHop { id, next_hop, .. } => {
+            Report::Routing(RouteChange::NextHop { id, next_hop, .. }) => {
                 self.objects.insert(id, Object::NextHop(next_hop));
             }
-            Report::Group { id, members } => {
+            Report::Routing(RouteChange::Group { id, members }) => {
                 self.objects.insert(id, Object::Group(members));
             }
-            Report::NextHopGone { id } => {
+            Report::Routing(RouteChange::NextHopGone { id }) => {
                 assert!(self.objects.remove(&id).is_some(), "{id}");
             }
             Report::Settled { swept } => self.settled.push(swept),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use host::Host;
 use nix::net::if_::if_nametoindex;
 use protocol_kit::Interface;
-use protocol_netlink::{Config, Destination, Hop, Netlink, Prefix, Report};
+use protocol_netlink::{Config, Destination, Hop, Netlink, Prefix, Report, RouteChange};
 
 use crate::frr::until;
 use crate::probe::{linked, may_link};
@@ -49,7 +49,7 @@ fn a_machine_knows_what_the_kernel_has_whatever_was_lost() {
             is_onlink: false,
         };
         let is_it = |report: &&Report| match report {
-            Report::Route(route) => {
+            Report::Routing(RouteChange::Route(route)) => {
                 Some(route.prefix) == Prefix::new(address("203.0.113.0"), 24)
                     && route.destination == Destination::Hops(vec![hop])
                     && (route.table, route.metric) == (254, 20)
@@ -67,7 +67,9 @@ fn a_machine_knows_what_the_kernel_has_whatever_was_lost() {
         // The last address takes routes with it, of which the kernel says nothing.
         own.ip("addr del 10.9.1.1/28 dev eth0").expect("it is there");
         own.ip("addr del 10.9.0.1/24 dev eth0").expect("it is there");
-        report(&mut host, "a route to be gone", |one| matches!(one, Report::Withdrawn(_)));
+        report(&mut host, "a route to be gone", |one| {
+            matches!(one, Report::Routing(RouteChange::Withdrawn(_)))
+        });
         // More than the kernel has room for, while nobody reads.
         let mut lines = String::new();
         for number in 0..NEIGHBOURS {

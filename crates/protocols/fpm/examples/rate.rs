@@ -10,7 +10,7 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use protocol_fpm::{Config, Fpm, Report};
+use protocol_fpm::{Config, Fpm, Report, RouteChange};
 use protocol_kit::{Arrival, Input, Machine, Output, Random, Socket, Time};
 
 fn main() {
@@ -55,8 +55,8 @@ fn drain(fpm: &mut Fpm, now: Time) -> (usize, usize) {
     let mut counts = (0, 0);
     while let Some(output) = fpm.poll(now) {
         match output {
-            Output::Report(Report::Route(_)) => counts.0 += 1,
-            Output::Report(Report::Withdrawn { .. }) => counts.1 += 1,
+            Output::Report(Report::Routing(RouteChange::Route(_))) => counts.0 += 1,
+            Output::Report(Report::Routing(RouteChange::Withdrawn(_))) => counts.1 += 1,
             _ => {}
         }
     }

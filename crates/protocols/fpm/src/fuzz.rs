@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
+use protocol_netlink::{Key, RouteChange};
 
 use crate::machine::{Config, Fpm};
 use crate::told::Report;
@@ -19,10 +20,15 @@ pub fn fuzz(bytes: &[u8]) {
     let (mut routes, mut next_hops) = (BTreeSet::new(), BTreeSet::new());
     for report in whole {
         match report {
-            Report::Route(route) => drop(routes.insert((route.table, route.prefix))),
-            Report::Withdrawn { table, prefix } => assert!(routes.remove(&(table, prefix))),
-            Report::NextHop { id, .. } | Report::Group { id, .. } => drop(next_hops.insert(id)),
-            Report::NextHopGone { id } => assert!(next_hops.remove(&id)),
+            Report::Routing(RouteChange::Route(route)) => {
+                routes.insert((route.table, route.prefix));
+            }
+            Report::Routing(RouteChange::Withdrawn(Key { table, prefix })) => {
+                assert!(routes.remove(&(table, prefix)))
+            }
+            Report::Routing(RouteChange::NextHop { id, .. })
+            | Report::Routing(RouteChange::Group { id, .. }) => drop(next_hops.insert(id)),
+            Report::Routing(RouteChange::NextHopGone { id }) => assert!(next_hops.remove(&id)),
             _ => {}
         }
         assert!(routes.len() <= ROUTES_MAX as usize && next_hops.len() <= NEXT_HOPS_MAX as usize);

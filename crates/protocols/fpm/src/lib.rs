@@ -28,7 +28,7 @@ pub mod fuzz;
 
 pub use framing::Malformed;
 pub use machine::{Config, Fpm};
-pub use protocol_netlink::{Destination, Hop, Member, NextHop, Prefix, Route};
+pub use protocol_netlink::{Destination, Hop, Key, Member, NextHop, Prefix, Route, RouteChange};
 pub use told::{Counters, Limited, Lost, Report};
 
 /// The protocol as the list of protocols has it.

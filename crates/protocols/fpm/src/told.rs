@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use protocol_kit::Random;
-use protocol_netlink::{Key, Member, NextHop, Prefix, Route, Said, Unread, read, split_message};
+use protocol_netlink::{Key, Route, RouteChange, Said, Unread, read, split_message};
 
 use crate::framing::Malformed;
 use crate::keys::{self, Keys};
@@ -29,36 +29,8 @@ pub enum Report {
         /// Its far end.
         peer: Option<SocketAddr>,
     },
-    /// A route, which replaces one with this table and prefix.
-    Route(Route),
-    /// A route is gone.
-    Withdrawn {
-        /// Its table.
-        table: u32,
-        /// Its addresses.
-        prefix: Prefix,
-    },
-    /// A next hop, which replaces what had its number.
-    NextHop {
-        /// Its number.
-        id: u32,
-        /// Where packets go.
-        next_hop: NextHop,
-        /// As [`Route::is_encapsulated`].
-        is_encapsulated: bool,
-    },
-    /// A group of next hops, which replaces what had its number.
-    Group {
-        /// Its number.
-        id: u32,
-        /// Its next hops; those that were not told yet may follow.
-        members: Vec<Member>,
-    },
-    /// A next hop or a group is gone.
-    NextHopGone {
-        /// Its number.
-        id: u32,
-    },
+    /// Of routes, something else holds from now on.
+    Routing(RouteChange),
     /// There is no room for what was told, and for more that may follow. It is said once in a
     /// connection.
     Full(Limited),
@@ -173,8 +145,10 @@ impl Told {
     /// Withdraws something stale: routes first, then groups, then next hops.
     pub fn sweep(&mut self) -> Option<Report> {
         let swept = match self.keys.sweep() {
-            Some(Key { table, prefix }) => Report::Withdrawn { table, prefix },
-            None => Report::NextHopGone { id: self.objects.sweep()? },
+            Some(Key { table, prefix }) => {
+                Report::Routing(RouteChange::Withdrawn(Key { table, prefix }))
+            }
+            None => Report::Routing(RouteChange::NextHopGone { id: self.objects.sweep()? }),
         };
         self.counters.swept += 1;
         Some(swept)
@@ -203,11 +177,16 @@ impl Told {
                 Ok(Said::Route(route)) => self.route(route),
                 Ok(Said::NextHop { id, next_hop, is_encapsulated }) => {
                     self.counters.encapsulated += u64::from(is_encapsulated);
-                    let report = Report::NextHop { id, next_hop, is_encapsulated };
+                    let report =
+                        Report::Routing(RouteChange::NextHop { id, next_hop, is_encapsulated });
                     self.object(id, Kind::NextHop, report);
                 }
                 Ok(Said::Group { id, members }) => {
-                    self.object(id, Kind::Group, Report::Group { id, members });
+                    self.object(
+                        id,
+                        Kind::Group,
+                        Report::Routing(RouteChange::Group { id, members }),
+                    );
                 }
                 Ok(Said::NextHopGone { id }) => self.object_gone(id),
                 // Zebra tells of nothing else.
@@ -233,7 +212,7 @@ impl Told {
         }
         self.counters.routes += 1;
         self.counters.encapsulated += u64::from(route.is_encapsulated);
-        self.reports.push_back(Report::Route(route));
+        self.reports.push_back(Report::Routing(RouteChange::Route(route)));
     }
 
     fn withdraw(&mut self, key: Key) {
@@ -243,7 +222,7 @@ impl Told {
         }
         self.counters.withdrawn += 1;
         let Key { table, prefix } = key;
-        self.reports.push_back(Report::Withdrawn { table, prefix });
+        self.reports.push_back(Report::Routing(RouteChange::Withdrawn(Key { table, prefix })));
     }
 
     fn object(&mut self, id: u32, kind: Kind, report: Report) {
@@ -265,7 +244,7 @@ impl Told {
             return;
         }
         self.counters.next_hops_gone += 1;
-        self.reports.push_back(Report::NextHopGone { id });
+        self.reports.push_back(Report::Routing(RouteChange::NextHopGone { id }));
     }
 
     fn full(&mut self, what: Limited) {

@@ -6,6 +6,7 @@ use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
 
 use crate::ledger::Report;
 use crate::machine::{Config, Netlink};
+use crate::route::RouteChange;
 use crate::wire::message;
 
 /// Feeds a machine with messages, as a reading and beside one; the first byte tells how they are
@@ -47,12 +48,21 @@ pub fn fuzz(bytes: &[u8]) {
                     assert!(neighbours.remove(&(interface, address)));
                 }
                 Output::Report(Report::NeighbourHeard { .. }) => {}
-                Output::Report(Report::Route(route)) => drop(routes.insert(route.key())),
-                Output::Report(Report::Withdrawn(key)) => assert!(routes.remove(&key)),
-                Output::Report(Report::NextHop { id, .. } | Report::Group { id, .. }) => {
+                Output::Report(Report::Routing(RouteChange::Route(route))) => {
+                    routes.insert(route.key());
+                }
+                Output::Report(Report::Routing(RouteChange::Withdrawn(key))) => {
+                    assert!(routes.remove(&key))
+                }
+                Output::Report(
+                    Report::Routing(RouteChange::NextHop { id, .. })
+                    | Report::Routing(RouteChange::Group { id, .. }),
+                ) => {
                     next_hops.insert(id);
                 }
-                Output::Report(Report::NextHopGone { id }) => assert!(next_hops.remove(&id)),
+                Output::Report(Report::Routing(RouteChange::NextHopGone { id })) => {
+                    assert!(next_hops.remove(&id))
+                }
             }
         }
         let held = [routes.len(), next_hops.len(), neighbours.len(), addresses.len()];

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use protocol_kit::Interface;
 
 use crate::message::{Known, Said};
-use crate::route::{Destination, Key, Member, NextHop, Route};
+use crate::route::{Destination, Key, Route, RouteChange};
 
 /// What the machine says, in the order of the kernel's messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,31 +52,8 @@ pub enum Report {
         /// Its Ethernet address.
         mac: [u8; 6],
     },
-    /// A route, which replaces one with this table and prefix.
-    Route(Route),
-    /// A route is gone.
-    Withdrawn(Key),
-    /// A next hop, which replaces what had its number.
-    NextHop {
-        /// Its number.
-        id: u32,
-        /// Where packets go.
-        next_hop: NextHop,
-        /// As [`Route::is_encapsulated`].
-        is_encapsulated: bool,
-    },
-    /// A group of next hops, which replaces what had its number.
-    Group {
-        /// Its number.
-        id: u32,
-        /// Its next hops.
-        members: Vec<Member>,
-    },
-    /// A next hop or a group is gone.
-    NextHopGone {
-        /// Its number.
-        id: u32,
-    },
+    /// Of routes, something else holds from now on.
+    Routing(RouteChange),
     /// There is no room for what was told. It is said once for each list.
     Full(Limited),
     /// The lists were read to their ends: everything that holds was told.
@@ -222,12 +199,16 @@ impl Ledger {
             Said::Withdrawn { key, metric } => return self.withdraw(key, metric),
             Said::NextHop { id, next_hop, is_encapsulated } => {
                 if self.note(Subject::Object(id), What::Object).is_some() {
-                    self.reports.push_back(Report::NextHop { id, next_hop, is_encapsulated });
+                    self.reports.push_back(Report::Routing(RouteChange::NextHop {
+                        id,
+                        next_hop,
+                        is_encapsulated,
+                    }));
                 }
             }
             Said::Group { id, members } => {
                 if self.note(Subject::Object(id), What::Object).is_some() {
-                    self.reports.push_back(Report::Group { id, members });
+                    self.reports.push_back(Report::Routing(RouteChange::Group { id, members }));
                 }
             }
             Said::NextHopGone { id } => {
@@ -292,7 +273,7 @@ impl Ledger {
             is_several |= others || metric < before;
         }
         if self.note(subject, What::Route { metric, is_several }).is_some() {
-            self.reports.push_back(Report::Route(route));
+            self.reports.push_back(Report::Routing(RouteChange::Route(route)));
         }
         Effect::None
     }
@@ -344,8 +325,8 @@ impl Ledger {
         }
         self.counts[subject.kind() as usize] -= 1;
         self.reports.push_back(match subject {
-            Subject::Route(key) => Report::Withdrawn(key),
-            Subject::Object(id) => Report::NextHopGone { id },
+            Subject::Route(key) => Report::Routing(RouteChange::Withdrawn(key)),
+            Subject::Object(id) => Report::Routing(RouteChange::NextHopGone { id }),
             Subject::Neighbour(interface, address) => Report::NeighbourGone { interface, address },
             Subject::Address(interface, address) => Report::AddressGone { interface, address },
         });

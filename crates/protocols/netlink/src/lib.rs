@@ -29,7 +29,7 @@ pub mod fuzz;
 pub use ledger::{Counters, Limited, Report};
 pub use machine::{Config, Follows, Netlink};
 pub use message::{Known, Said, Unread, read};
-pub use route::{Destination, Hop, Key, Member, NextHop, Prefix, Route, table_of};
+pub use route::{Destination, Hop, Key, Member, NextHop, Prefix, Route, RouteChange, table_of};
 pub use wire::{Message, acknowledged, split_message};
 
 /// The protocol as the list of protocols has it.

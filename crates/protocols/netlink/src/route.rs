@@ -43,6 +43,36 @@ pub struct Route {
     pub is_encapsulated: bool,
 }
 
+/// What holds of routes from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteChange {
+    /// A route, which replaces one with its table and prefix.
+    Route(Route),
+    /// A route is gone.
+    Withdrawn(Key),
+    /// A next hop, which replaces what had its number.
+    NextHop {
+        /// Its number.
+        id: u32,
+        /// Where packets go.
+        next_hop: NextHop,
+        /// As [`Route::is_encapsulated`].
+        is_encapsulated: bool,
+    },
+    /// A group of next hops, which replaces what had its number.
+    Group {
+        /// Its number.
+        id: u32,
+        /// Its next hops; those that were not told yet may follow.
+        members: Vec<Member>,
+    },
+    /// A next hop or a group is gone.
+    NextHopGone {
+        /// Its number.
+        id: u32,
+    },
+}
+
 impl Route {
     /// What it replaces another one by.
     pub fn key(&self) -> Key {

@@ -9,7 +9,7 @@ use protocol_kit::{
     Arrival, Departure, Endpoint, Input, Machine, Opening, Output, Random, STREAM_ROOM, Socket,
     StreamOptions, Time,
 };
-use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+use simulation::{Quality, Said, Simulation, World, simulate};
 
 /// A machine that copies: one side begins streams again and again, the other listens.
 struct Copier {
@@ -202,6 +202,9 @@ struct Copies {
 impl Simulation for Copies {
     type Machine = Copier;
     const NAME: &'static str = "copies";
+    const FAULTS_BELOW: u64 = 12;
+    const FAULTS: Duration = FAULTS;
+    const QUIET: Duration = QUIET;
 
     fn world(seed: u64) -> (World<Copier>, Copies) {
         let mut world = World::new(seed);
@@ -212,15 +215,6 @@ impl Simulation for Copies {
         let quality = Quality { rate: None, ..Quality::draw(world.random(), 50_000) };
         world.add_link([(0, addresses[0]), (1, addresses[1])], quality);
         (world, Copies { done: Time::ZERO })
-    }
-
-    fn plan(&self, world: &mut World<Copier>) -> Plan {
-        let count = world.random().below(12) as usize;
-        Plan::draw(world, count, Time::ZERO.after(FAULTS))
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO.after(FAULTS + QUIET)
     }
 
     fn judge(&mut self, _: &mut World<Copier>, said: Option<&Said<Report>>) -> Result<(), String> {

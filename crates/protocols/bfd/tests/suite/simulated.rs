@@ -8,7 +8,7 @@ use std::time::Duration;
 use protocol_bfd::authentication::{Algorithm, Keys};
 use protocol_bfd::{Bfd, Command, Config, Path, Reach, Report, State};
 use protocol_kit::{Random, Time};
-use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+use simulation::{Quality, Said, Simulation, World, simulate};
 
 /// Pairs of nodes with a session each, of all kinds.
 struct Pairs {
@@ -33,6 +33,9 @@ fn sessions_follow_their_paths() {
 impl Simulation for Pairs {
     type Machine = Bfd;
     const NAME: &'static str = "bfd";
+    const FAULTS_BELOW: u64 = 12;
+    const FAULTS: Duration = FAULTS;
+    const QUIET: Duration = QUIET;
 
     fn world(seed: u64) -> (World<Bfd>, Pairs) {
         let mut world = World::new(seed);
@@ -53,15 +56,6 @@ impl Simulation for Pairs {
             sessions.push(Ends { nodes, link, configs });
         }
         (world, Pairs { sessions, states: BTreeMap::new() })
-    }
-
-    fn plan(&self, world: &mut World<Bfd>) -> Plan {
-        let count = world.random().below(12) as usize;
-        Plan::draw(world, count, Time::ZERO.after(FAULTS))
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO.after(FAULTS + QUIET)
     }
 
     fn judge(&mut self, world: &mut World<Bfd>, said: Option<&Said<Report>>) -> Result<(), String> {

@@ -12,7 +12,7 @@ use protocol_kit::{
     Arrival, Departure, Endpoint, Input, Machine, Opening, Output, Random, Socket, StreamOptions,
     Time,
 };
-use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+use simulation::{Quality, Said, Simulation, World, simulate};
 
 use crate::support::{change, session};
 
@@ -43,6 +43,9 @@ impl Pair {
 impl Simulation for Pair {
     type Machine = Node;
     const NAME: &'static str = "bfddp";
+    const FAULTS_BELOW: u64 = 12;
+    const FAULTS: Duration = FAULTS;
+    const QUIET: Duration = QUIET;
 
     fn world(seed: u64) -> (World<Node>, Pair) {
         let mut world = World::new(seed);
@@ -61,15 +64,6 @@ impl Simulation for Pair {
         let quality = Quality { delay: Duration::from_micros(200), ..Quality::GOOD };
         world.add_link([(PLANE, ADDRESSES[PLANE]), (BFDD, ADDRESSES[BFDD])], quality);
         (world, Pair::default())
-    }
-
-    fn plan(&self, world: &mut World<Node>) -> Plan {
-        let count = world.random().below(12) as usize;
-        Plan::draw(world, count, Time::ZERO.after(FAULTS))
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO.after(FAULTS + QUIET)
     }
 
     fn judge(

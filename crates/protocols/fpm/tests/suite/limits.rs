@@ -1,6 +1,6 @@
 //! What is refused, what ends a connection, and when a connection has to wait.
 
-use protocol_fpm::{Config, Limited, Lost, Malformed, Report};
+use protocol_fpm::{Config, Limited, Lost, Malformed, Report, RouteChange};
 use protocol_kit::{Arrival, Departure, Opening, Socket, Time};
 
 use crate::support::*;
@@ -8,11 +8,11 @@ use crate::support::*;
 /// Reports by their kind alone.
 fn kinds(reports: &[Report]) -> Vec<&'static str> {
     let kind = |report: &Report| match report {
-        Report::Route(_) => "route",
-        Report::Withdrawn { .. } => "withdrawn",
-        Report::NextHop { .. } => "next hop",
-        Report::Group { .. } => "group",
-        Report::NextHopGone { .. } => "gone",
+        Report::Routing(RouteChange::Route(_)) => "route",
+        Report::Routing(RouteChange::Withdrawn(_)) => "withdrawn",
+        Report::Routing(RouteChange::NextHop { .. }) => "next hop",
+        Report::Routing(RouteChange::Group { .. }) => "group",
+        Report::Routing(RouteChange::NextHopGone { .. }) => "gone",
         Report::Full(Limited::Routes) => "no room for routes",
         Report::Full(Limited::NextHops) => "no room for next hops",
         Report::Connected { .. } => "connected",
@@ -135,7 +135,7 @@ fn a_route_with_another_header_says_so() {
     let labelled = message(NEW_ROUTE, &[&plain[16..], &attribute(21, &[1, 0, 0, 0])].concat());
     let said = driven.feed(&frame(&[plain, labelled]));
     let is_encapsulated = |report: &Report| match report {
-        Report::Route(route) => route.is_encapsulated,
+        Report::Routing(RouteChange::Route(route)) => route.is_encapsulated,
         other => panic!("{other:?}"),
     };
     assert_eq!(said.iter().map(is_encapsulated).collect::<Vec<_>>(), [false, true]);

@@ -1,6 +1,6 @@
 //! What zebra really writes: its own frames, and what each of them says.
 
-use protocol_fpm::{Destination, Hop, Member, NextHop, Report, Route};
+use protocol_fpm::{Destination, Hop, Key, Member, NextHop, Report, Route, RouteChange};
 use protocol_kit::Interface;
 
 use crate::support::{Driven, config, prefix};
@@ -17,14 +17,25 @@ fn onlink(gateway: &str) -> Hop {
 }
 
 fn object(id: u32, hop: Hop) -> Report {
-    Report::NextHop { id, next_hop: NextHop::Hop(hop), is_encapsulated: false }
+    Report::Routing(RouteChange::NextHop {
+        id,
+        next_hop: NextHop::Hop(hop),
+        is_encapsulated: false,
+    })
 }
 
 fn route(to: &str, destination: Destination) -> Report {
     let (table, metric, protocol) = (254, 20, STATICD);
     let prefix = prefix(to);
     let is_encapsulated = false;
-    Report::Route(Route { table, prefix, metric, protocol, destination, is_encapsulated })
+    Report::Routing(RouteChange::Route(Route {
+        table,
+        prefix,
+        metric,
+        protocol,
+        destination,
+        is_encapsulated,
+    }))
 }
 
 fn hops(to: &str, gateways: &[&str]) -> Report {
@@ -36,7 +47,9 @@ fn said() -> Vec<Vec<Report>> {
     let members = [20, 22].map(|id| Member { id, weight: 1 });
     let blackhole = NextHop::Blackhole;
     let other_table = match route("10.7.0.0/16", Destination::Object(38)) {
-        Report::Route(route) => Report::Route(Route { table: 1000, ..route }),
+        Report::Routing(RouteChange::Route(route)) => {
+            Report::Routing(RouteChange::Route(Route { table: 1000, ..route }))
+        }
         _ => unreachable!("a route was made"),
     };
     let single = vec![
@@ -44,16 +57,20 @@ fn said() -> Vec<Vec<Report>> {
         object(19, hop("")),
         object(24, hop("fd00:9::2")),
         object(40, onlink("10.9.0.6")),
-        Report::NextHop { id: 16, next_hop: blackhole, is_encapsulated: false },
-        Report::Group { id: 21, members: members.to_vec() },
+        Report::Routing(RouteChange::NextHop {
+            id: 16,
+            next_hop: blackhole,
+            is_encapsulated: false,
+        }),
+        Report::Routing(RouteChange::Group { id: 21, members: members.to_vec() }),
         route("10.1.0.0/16", Destination::Object(20)),
         route("2001:db8:1::/48", Destination::Object(24)),
         route("10.3.0.0/16", Destination::Blackhole),
         route("10.4.0.0/16", Destination::Unreachable),
         route("10.1.0.0/16", Destination::Object(37)),
         other_table,
-        Report::Withdrawn { table: 254, prefix: prefix("10.6.0.0/16") },
-        Report::NextHopGone { id: 19 },
+        Report::Routing(RouteChange::Withdrawn(Key { table: 254, prefix: prefix("10.6.0.0/16") })),
+        Report::Routing(RouteChange::NextHopGone { id: 19 }),
         hops("10.1.0.0/16", &["10.9.0.2"]),
         hops("10.2.0.0/16", &["10.9.0.2", "10.9.0.3"]),
         hops("2001:db8:2::/48", &["fd00:9::2", "fd00:9::3"]),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol_fpm::{Config, Lost, Report};
+use protocol_fpm::{Config, Key, Lost, Report, RouteChange};
 use protocol_kit::Machine;
 
 use crate::support::*;
@@ -20,7 +20,7 @@ fn driven() -> Driven {
 }
 
 fn withdrawn(text: &str) -> Report {
-    Report::Withdrawn { table: 254, prefix: prefix(text) }
+    Report::Routing(RouteChange::Withdrawn(Key { table: 254, prefix: prefix(text) }))
 }
 
 fn routes(numbers: &[u8]) -> Vec<u8> {
@@ -47,8 +47,11 @@ fn what_is_not_told_again_is_swept_routes_before_groups_before_next_hops() {
     // What is new or was told again already does not.
     assert_eq!(driven.feed(&routes(&[2, 5])).len(), 2);
     assert_eq!(driven.fpm.deadline(), Some(driven.now.after(ALMOST)));
-    let [route, group, next_hop] =
-        [withdrawn("10.1.0.0/16"), Report::NextHopGone { id: 4 }, Report::NextHopGone { id: 1 }];
+    let [route, group, next_hop] = [
+        withdrawn("10.1.0.0/16"),
+        Report::Routing(RouteChange::NextHopGone { id: 4 }),
+        Report::Routing(RouteChange::NextHopGone { id: 1 }),
+    ];
     let settled = Report::Settled { swept: 3 };
     assert_eq!(driven.pass(ALMOST), [route, group, next_hop, settled]);
     assert_eq!((driven.fpm.deadline(), driven.fpm.held()), (None, [4, 2]));
@@ -96,9 +99,11 @@ fn an_update_is_no_withdrawal_and_two_withdrawals_are_two() {
     let [gone, new] = [DEL_ROUTE, NEW_ROUTE].map(|kind| route(kind, [10, 1, 0, 16], 9));
     let other = route(DEL_ROUTE, [10, 2, 0, 16], 1);
     let said = driven.feed(&frame(&[gone.clone(), new.clone()]));
-    assert!(matches!(&said[..], [Report::Route(_)]), "{said:?}");
+    assert!(matches!(&said[..], [Report::Routing(RouteChange::Route(_))]), "{said:?}");
     let said = driven.feed(&frame(&[gone.clone(), other, new]));
-    let [first, second, Report::Route(_)] = &said[..] else { panic!("{said:?}") };
+    let [first, second, Report::Routing(RouteChange::Route(_))] = &said[..] else {
+        panic!("{said:?}")
+    };
     assert_eq!([first, second], [&withdrawn("10.1.0.0/16"), &withdrawn("10.2.0.0/16")]);
     assert_eq!(driven.feed(&frame(&[gone])), [withdrawn("10.1.0.0/16")]);
 }
@@ -110,7 +115,7 @@ fn a_number_that_becomes_a_group_is_swept_as_one() {
     driven.feed(&frame(&[group(1, &[(2, 1)]), next_hop_gone(9)]));
     driven.finish();
     driven.connect(1);
-    let gone = [1, 2].map(|id| Report::NextHopGone { id });
+    let gone = [1, 2].map(|id| Report::Routing(RouteChange::NextHopGone { id }));
     let said = driven.pass(SETTLE);
     assert_eq!(said[..2], gone);
     assert_eq!(driven.fpm.counters().unknown, 1);

@@ -7,12 +7,12 @@ use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use protocol_fpm::{Config, Destination, Fpm, Prefix, Report};
+use protocol_fpm::{Config, Destination, Fpm, Key, Prefix, Report, RouteChange};
 use protocol_kit::{
     Arrival, Departure, Endpoint, Input, Machine, Opening, Output, Random, Socket, StreamOptions,
     Time,
 };
-use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+use simulation::{Quality, Said, Simulation, World, simulate};
 
 use crate::support::{DEL_ROUTE, NEW_ROUTE, frame, group, next_hop, route};
 
@@ -33,6 +33,9 @@ struct Pair {
 impl Simulation for Pair {
     type Machine = Node;
     const NAME: &'static str = "fpm";
+    const FAULTS_BELOW: u64 = 12;
+    const FAULTS: Duration = FAULTS;
+    const QUIET: Duration = QUIET;
 
     fn world(seed: u64) -> (World<Node>, Pair) {
         let mut world = World::new(seed);
@@ -56,15 +59,6 @@ impl Simulation for Pair {
         (world, Pair::default())
     }
 
-    fn plan(&self, world: &mut World<Node>) -> Plan {
-        let count = world.random().below(12) as usize;
-        Plan::draw(world, count, Time::ZERO.after(FAULTS))
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO.after(FAULTS + QUIET)
-    }
-
     fn judge(
         &mut self,
         world: &mut World<Node>,
@@ -75,23 +69,25 @@ impl Simulation for Pair {
             *self = Pair { born: world.born(PLANE), ..Pair::default() };
         }
         let is_allowed = match report {
-            Report::Route(route) => {
+            Report::Routing(RouteChange::Route(route)) => {
                 let Destination::Object(id) = route.destination else {
                     return Err(format!("at {at}: {route:?}"));
                 };
                 self.routes.insert(route.prefix, id);
                 self.next_hops.contains(&id)
             }
-            Report::Withdrawn { prefix, .. } => self.routes.remove(prefix).is_some(),
-            Report::NextHop { id, .. } => {
+            Report::Routing(RouteChange::Withdrawn(Key { prefix, .. })) => {
+                self.routes.remove(prefix).is_some()
+            }
+            Report::Routing(RouteChange::NextHop { id, .. }) => {
                 self.next_hops.insert(*id);
                 true
             }
-            Report::Group { id, members } => {
+            Report::Routing(RouteChange::Group { id, members }) => {
                 self.next_hops.insert(*id);
                 members.iter().all(|member| self.next_hops.contains(&member.id))
             }
-            Report::NextHopGone { id } => {
+            Report::Routing(RouteChange::NextHopGone { id }) => {
                 self.next_hops.remove(id) && self.routes.values().all(|named| named != id)
             }
             Report::Full(_) => false,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
 use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
-use protocol_netlink::{Config, Destination, Key, Netlink, Report};
+use protocol_netlink::{Config, Destination, Key, Netlink, Report, RouteChange};
 
 /// What somebody has at interfaces: lengths of addresses, stations of neighbours, and the gateways
 /// of routes.
@@ -175,12 +175,14 @@ impl Kernel {
             Report::NeighbourGone { interface, address } => {
                 assert!(said.neighbours.remove(&(interface.0, *address)).is_some());
             }
-            Report::Route(route) => {
+            Report::Routing(RouteChange::Route(route)) => {
                 let Destination::Hops(hops) = &route.destination else { panic!("{route:?}") };
                 let gateway = hops[0].gateway.expect("a gateway");
                 said.routes.insert(route.key(), gateway);
             }
-            Report::Withdrawn(key) => assert!(said.routes.remove(key).is_some()),
+            Report::Routing(RouteChange::Withdrawn(key)) => {
+                assert!(said.routes.remove(key).is_some())
+            }
             _ => {}
         }
         self.reports.push(report);

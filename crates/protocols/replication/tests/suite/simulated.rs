@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use protocol_kit::{Input, Machine, Output, Random, Time};
 use protocol_replication::{Active, Standby};
-use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+use simulation::{Quality, Said, Simulation, World, simulate};
 
 use crate::toy::{Applier, KEYED, PLAIN, Settings, Teller, Value};
 
@@ -126,6 +126,9 @@ impl Machine for Node {
 impl Simulation for Pair {
     type Machine = Node;
     const NAME: &'static str = "replication";
+    const FAULTS_BELOW: u64 = 10;
+    const FAULTS: Duration = FAULTS;
+    const QUIET: Duration = CHANGES.saturating_add(QUIET);
 
     fn world(seed: u64) -> (World<Node>, Pair) {
         let mut world = World::new(seed);
@@ -150,15 +153,6 @@ impl Simulation for Pair {
         });
         world.add_link([(one, addresses[0]), (two, addresses[1])], Quality::GOOD);
         (world, Pair { is_alike })
-    }
-
-    fn plan(&self, world: &mut World<Node>) -> Plan {
-        let count = world.random().below(10) as usize;
-        Plan::draw(world, count, Time::ZERO.after(FAULTS))
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO.after(FAULTS + CHANGES + QUIET)
     }
 
     fn judge(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
 use protocol_vrrp::packet::{Addresses, Coverage, Ends, Packet, octets};
 use protocol_vrrp::{Command, Config, Group, Key, Reason, Report, State, Vrrp, frames};
-use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+use simulation::{Quality, Said, Simulation, World, simulate};
 
 use crate::lan::{Node, router};
 use crate::simulated::primary;
@@ -42,6 +42,9 @@ fn a_group_is_active_on_one_node_as_a_whole() {
 impl Simulation for Pair {
     type Machine = Node;
     const NAME: &'static str = "vrrp-groups";
+    const FAULTS_BELOW: u64 = 10;
+    const FAULTS: Duration = FAULTS;
+    const QUIET: Duration = QUIET;
 
     fn world(seed: u64) -> (World<Node>, Pair) {
         let mut world = World::new(seed);
@@ -62,15 +65,6 @@ impl Simulation for Pair {
             world.add_link([0, 1].map(|place| (nodes[place], primary(false, place))), quality);
         }
         (world, Pair { priorities, has_preemption, is_troubled: false })
-    }
-
-    fn plan(&self, world: &mut World<Node>) -> Plan {
-        let count = world.random().below(10) as usize;
-        Plan::draw(world, count, Time::ZERO.after(FAULTS))
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO.after(FAULTS + QUIET)
     }
 
     fn judge(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use protocol_kit::{Random, Time};
 use protocol_vrrp::{Command, Config, Coverage, Key, Report, State, Told, Vrrp};
-use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+use simulation::{Quality, Said, Simulation, World, simulate};
 
 use crate::lan::{Node, router};
 
@@ -28,6 +28,9 @@ fn one_router_is_active() {
 impl Simulation for Routers {
     type Machine = Node;
     const NAME: &'static str = "vrrp";
+    const FAULTS_BELOW: u64 = 12;
+    const FAULTS: Duration = FAULTS;
+    const QUIET: Duration = QUIET;
 
     fn world(seed: u64) -> (World<Node>, Routers) {
         let mut world = World::new(seed);
@@ -65,15 +68,6 @@ impl Simulation for Routers {
             }
         }
         (world, Routers { nodes, groups, is_troubled: false })
-    }
-
-    fn plan(&self, world: &mut World<Node>) -> Plan {
-        let count = world.random().below(12) as usize;
-        Plan::draw(world, count, Time::ZERO.after(FAULTS))
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO.after(FAULTS + QUIET)
     }
 
     fn judge(

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use protocol_kit::{Input, Machine, Output, Random, Time};
 use protocol_replication::{Pair, Part, Trouble};
-use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+use simulation::{Quality, Said, Simulation, World, simulate};
 
 use super::{APPLIED_MAX, NUMBERS, QUIET_ROUND, ROUND};
 use crate::toy::{KEYED, Member, PLAIN, Settings, Value};
@@ -252,6 +252,9 @@ fn contains(
 impl Simulation for Seen {
     type Machine = Node;
     const NAME: &'static str = "replication";
+    const FAULTS_BELOW: u64 = 8;
+    const FAULTS: Duration = FAULTS;
+    const QUIET: Duration = QUIET;
 
     fn world(seed: u64) -> (World<Node>, Seen) {
         let mut world = World::new(seed);
@@ -272,15 +275,6 @@ impl Simulation for Seen {
         }
         world.add_link([(0, addresses[0]), (1, addresses[1])], Quality::GOOD);
         (world, Seen { is_alike, ..Seen::default() })
-    }
-
-    fn plan(&self, world: &mut World<Node>) -> Plan {
-        let count = world.random().below(8) as usize;
-        Plan::draw(world, count, Time::ZERO.after(FAULTS))
-    }
-
-    fn end(&self) -> Time {
-        Time::ZERO.after(FAULTS + QUIET)
     }
 
     fn judge(

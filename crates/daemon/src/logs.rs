@@ -10,6 +10,21 @@ use tracing_subscriber::fmt;
 use crate::config::{Format, Level, Log};
 use crate::error::RunError;
 
+/// What was logged last, so that it is logged once as long as it is the same.
+#[derive(Debug, Default)]
+pub struct Last(String);
+
+impl Last {
+    /// Whether a text is another one than before.
+    pub fn is_new(&mut self, text: &str) -> bool {
+        let is_new = self.0 != text;
+        if is_new {
+            text.clone_into(&mut self.0);
+        }
+        is_new
+    }
+}
+
 /// Directs all log lines of this process to the configured place; only the first call has an
 /// effect.
 ///
@@ -40,4 +55,18 @@ pub fn install(log: &Log) -> Result<(), RunError> {
         }
     };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_the_same_is_new_once() {
+        let mut last = Last::default();
+        assert_eq!(
+            ["a", "a", "b", "b", "a"].map(|text| last.is_new(text)),
+            [true, false, true, false, true]
+        );
+    }
 }

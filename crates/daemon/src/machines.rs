@@ -7,6 +7,7 @@ use function_kit::Companion;
 use host::{Machines, Observer};
 
 use crate::error::RunError;
+use crate::logs::Last;
 
 /// Drives machines, which an observer sees, until the result is dropped. What goes wrong with their
 /// sockets is logged, once as long as it is the same.
@@ -17,12 +18,11 @@ pub(crate) fn drive(
     machines: Vec<Companion>,
     observer: &Arc<Observer>,
 ) -> Result<Machines, RunError> {
-    let mut last = String::new();
+    let mut last = Last::default();
     let tell = move |error: &host::SocketError| {
         let text = error.to_string();
-        if last != text {
+        if last.is_new(&text) {
             tracing::warn!("{text}");
-            last = text;
         }
     };
     Machines::start(machines, (observer, "beside the workers"), tell)

@@ -10,8 +10,8 @@ pub fn invalid(key: &str, what: String, remedy: &str) -> Invalid {
     Invalid { section: "controller", key: key.into(), what, remedy: remedy.into() }
 }
 
-/// Reads where the key `at` says that another program is found: at an address with a port, or at the
-/// path of a Unix socket.
+/// Reads where the key `at` says that another program is found: at an address with a port, or at
+/// the path of a Unix socket.
 ///
 /// # Errors
 /// When it is neither; the remedy names `examples`.

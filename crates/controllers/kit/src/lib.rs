@@ -12,8 +12,8 @@
 //! the function has beyond its configuration it is told these alone ([`Controller::claims`]).
 //!
 //! The files in reading order: [`event`] goes in, [`action`] comes out, [`mod@unit`] is what a
-//! controller's folder provides, [`keys`] is what the keys of several have in common, [`erased`] is a
-//! controller without its types, as lists have it.
+//! controller's folder provides, [`keys`] is what the keys of several have in common, [`erased`] is
+//! a controller without its types, as lists have it.
 
 pub mod event;
 

@@ -23,6 +23,7 @@ use super::order::{Order, Settled};
 use crate::board::{Board, EventBox};
 use crate::error::RunError;
 use crate::inbox::Remote;
+use crate::logs::Last;
 use crate::nothing::is_nothing;
 use crate::plane;
 
@@ -207,6 +208,7 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
     host.wake_by(&shared.events.bell).map_err(|error| error.to_string())?;
     recipe.board.begin(&shared.events);
     let (mut number, mut shown_at, mut links) = (0, None::<Instant>, Vec::new());
+    let mut last = Last::default();
     while !shared.stops.load(Ordering::Relaxed) {
         shared.seen_ms.store(millis(recipe.started), Ordering::Relaxed);
         if take_keys(recipe, shared) {
@@ -230,7 +232,10 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
         let name = recipe.keys.controller.name();
         let actions = host.turn(PATIENCE).map_err(|error| error.to_string())?;
         for error in host.take_failures() {
-            tracing::warn!(name, "controller: {error}");
+            let text = error.to_string();
+            if last.is_new(&text) {
+                tracing::warn!(name, "controller: {text}");
+            }
         }
         for action in actions {
             match action {

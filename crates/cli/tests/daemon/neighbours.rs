@@ -36,10 +36,15 @@ pub fn host(lab: &Lab, near: &str, addresses: &[&str], routes: &[&str]) -> Names
     host
 }
 
+/// A socket at an address. A program that another test starts has a copy of each socket until it
+/// is that program, so the same address may be in use for a while after its socket is closed.
 pub fn socket(host: &Namespace, address: impl Into<SocketAddr>) -> UdpSocket {
     let address = address.into();
-    let socket = host.run(|| UdpSocket::bind(address)).expect("the namespace");
-    let socket = socket.expect("its address is there");
+    let bind = || match host.run(|| UdpSocket::bind(address)).expect("the namespace") {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => None,
+        bound => Some(bound.expect("its address is there")),
+    };
+    let socket = until("the address to be free", bind);
     socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
     socket
 }

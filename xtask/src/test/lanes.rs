@@ -1,8 +1,9 @@
-//! Jobs in two lanes: one for what computes, one for what waits, so that the cores have something
-//! to do while the clock, the kernel or another program is waited for.
+//! Jobs of two kinds, what computes and what waits: one of the first and two of the second run at a
+//! time, so that the cores have something to do while the clock, the kernel or another program is
+//! waited for.
 //!
-//! Each lane takes its jobs in their order, one at a time, and then those of the other lane. What a
-//! job prints goes to a file.
+//! Each lane takes the jobs of its kind in their order, one at a time, and then those of the other
+//! kind. What a job prints goes to a file.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,7 +15,7 @@ use anyhow::Result;
 
 use crate::invocation::Ended;
 
-/// A lane.
+/// The kind of jobs that a lane takes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
     /// Of what keeps the cores busy.
@@ -65,7 +66,7 @@ pub fn run(jobs: Vec<Job>, logs: &Path, mut done: impl FnMut(Done) -> bool) {
     // A lane goes on when it was heard, so that none runs far ahead of a failure.
     let (sender, receiver) = mpsc::sync_channel(0);
     thread::scope(|scope| {
-        for lane in [Lane::Computing, Lane::Waiting] {
+        for lane in LANES {
             let sender = sender.clone();
             scope.spawn(move || {
                 loop {
@@ -86,7 +87,10 @@ pub fn run(jobs: Vec<Job>, logs: &Path, mut done: impl FnMut(Done) -> bool) {
     });
 }
 
-/// The first job of a lane; where it has none, of the other.
+/// The lanes there are.
+const LANES: [Lane; 3] = [Lane::Computing, Lane::Waiting, Lane::Waiting];
+
+/// The first job of a lane's kind; where there is none, of the other.
 fn next([computing, waiting]: &mut [VecDeque<Job>; 2], lane: Lane) -> Option<Job> {
     let (own, other) = match lane {
         Lane::Computing => (computing, waiting),
@@ -170,7 +174,7 @@ mod tests {
             count += 1;
             false
         });
-        // The first, the one that the other lane had begun, and the next of the first lane.
-        assert!(count <= 3, "{count}");
+        // The first, those that the other lanes had begun, and the next of the first lane.
+        assert!(count <= LANES.len() + 1, "{count}");
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use engine::{Idle, PuntLimit};
@@ -57,6 +58,9 @@ pub struct Rate {
     pub per_s: u32,
     /// Frames per second of one source; 0 for no limit.
     pub per_s_and_source: u32,
+    /// KiB of frames that wait for the thread of the host's interfaces, for each worker.
+    #[schemars(range(min = 16, max = 65_536))]
+    pub ring_kib: u32,
 }
 
 /// Section `control`: the local control socket.
@@ -148,32 +152,42 @@ impl Default for Workers {
     }
 }
 
+/// KiB that a ring of packets for the host may have, as its schema says, too.
+const RING_KIB: RangeInclusive<u32> = 16..=65_536;
+
 impl Default for Rate {
     fn default() -> Rate {
-        let PuntLimit { per_s, per_s_and_source, .. } = PuntLimit::default();
-        Rate { per_s, per_s_and_source }
+        let PuntLimit { per_s, per_s_and_source, ring_bytes } = PuntLimit::default();
+        Rate { per_s, per_s_and_source, ring_kib: (ring_bytes >> 10) as u32 }
     }
 }
 
 impl Punt {
     /// Returns the limit of a reason.
     pub(crate) fn limit(&self, reason: &str) -> PuntLimit {
-        let Rate { per_s, per_s_and_source } = self.0.get(reason).copied().unwrap_or_default();
-        PuntLimit { per_s, per_s_and_source, ..PuntLimit::default() }
+        let Rate { per_s, per_s_and_source, ring_kib } =
+            self.0.get(reason).copied().unwrap_or_default();
+        PuntLimit { per_s, per_s_and_source, ring_bytes: (ring_kib as usize) << 10 }
     }
 
-    /// Checks that the function has each reason.
+    /// Checks that the function has each reason, and rings their bounds.
     ///
     /// # Errors
-    /// The first one that it does not have.
+    /// The first one that it does not have, or whose ring is too small or too large.
     pub(crate) fn check(&self, reasons: &[&str]) -> Result<(), Invalid> {
-        match self.0.keys().find(|reason| !reasons.contains(&reason.as_str())) {
-            None => Ok(()),
-            Some(reason) => {
+        for (reason, rate) in &self.0 {
+            if !reasons.contains(&reason.as_str()) {
                 let what = format!("the function has no punt reason `{reason}`");
-                Err(Invalid::new(reason, what, keys::remedy_for_unknown(reason, reasons)))
+                return Err(Invalid::new(reason, what, keys::remedy_for_unknown(reason, reasons)));
+            }
+            if !RING_KIB.contains(&rate.ring_kib) {
+                let [least, most] = [RING_KIB.start(), RING_KIB.end()];
+                let what = format!("must be from {least} to {most}, not {}", rate.ring_kib);
+                let remedy = "write a number of KiB within these bounds";
+                return Err(Invalid::new(format!("{reason}.ring-kib"), what, remedy));
             }
         }
+        Ok(())
     }
 }
 

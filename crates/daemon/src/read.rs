@@ -377,17 +377,10 @@ fn check_metrics(document: &Document, metrics: Option<&Metrics>) -> Result<(), D
     }
 }
 
-/// Reads the limits of what goes to the host, and checks that there are interfaces for it.
+/// Reads the limits of what goes to the host.
 fn punt(document: &Document, function: &Function) -> Result<Punt, DocumentError> {
-    let configured = &function.configured;
-    let in_vrf = configured.host_interfaces().into_iter().find(|one| one.vrf > 0);
-    if let Some(one) = in_vrf {
-        let what = format!("host interface {} is of VRF {}", one.place.name(), one.vrf);
-        let remedy = "remove its `host-interface`: those of VRFs are not supported";
-        return Err(document.error("function", what, remedy));
-    }
     let punt: Punt = section(document, "punt")?.unwrap_or_default();
-    punt.check(configured.names().punts)
+    punt.check(function.configured.names().punts)
         .map_err(|bad| document.invalid("punt", bad, SEE_SCHEMA))?;
     Ok(punt)
 }

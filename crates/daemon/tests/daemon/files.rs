@@ -43,16 +43,19 @@ fn interfaces_of_the_host_are_checked_before_anything_is_opened() {
         );
         Configuration::parse("a.yaml", &text.replace('@', ""), parts())
     };
-    let limits = "punt: {arp: {per-s: 5}, local: {per-s-and-source: 0}}\n";
+    let limits = "punt: {arp: {per-s: 5}, local: {per-s-and-source: 0, ring-kib: 2048}}\n";
     let read = router("host-interface: {name: up0, namespace: hosts}", limits).expect("good");
     let punt = &read.effective()["punt"];
     assert_eq!(punt["arp"]["per-s"], 5, "{punt}");
+    assert_eq!(punt["arp"]["ring-kib"], 512, "{punt}");
     assert_eq!(punt["local"]["per-s"], 20_000, "{punt}");
+    assert_eq!(punt["local"]["ring-kib"], 2048, "{punt}");
+    router("vlan: 7, vrf: 1, host-interface: up0", "").expect("one of a VRF");
     for (interface, more, what) in [
-        ("vlan: 7, vrf: 1, host-interface: up0", "", "host interface up0 is of VRF 1"),
         ("host-interface: default", "", "default is no name of an interface"),
         ("host-interface: a/b", "", "interfaces"),
         ("host-interface: up0", "punt: {arp: {per-second: 5}}\n", "per-second"),
+        ("host-interface: up0", "punt: {arp: {ring-kib: 8}}\n", "from 16 to 65536, not 8"),
         ("host-interface: up0", "punt: {rap: {per-s: 5}}\n", "no punt reason `rap`"),
     ] {
         let error = router(interface, more).expect_err(interface).to_string();

@@ -145,8 +145,14 @@ impl Groups {
 
     /// All members: the group, from 0, the next hop and its weight.
     pub fn members(&self) -> impl Iterator<Item = (u32, u32, u16)> + '_ {
-        (0..).zip(&self.members).flat_map(|(group, members)| {
-            members.iter().map(move |(&hop, &weight)| (group, hop, weight))
+        self.members_from((0, 0))
+    }
+
+    /// Those of them from a group and a next hop on.
+    pub fn members_from(&self, from: (u32, u32)) -> impl Iterator<Item = (u32, u32, u16)> + '_ {
+        (0..).zip(&self.members).skip(from.0 as usize).flat_map(move |(group, members)| {
+            let first = if group == from.0 { from.1 } else { 0 };
+            members.range(first..).map(move |(&hop, &weight)| (group, hop, weight))
         })
     }
 

@@ -44,6 +44,11 @@ impl Neighbours {
         self.0.entries()
     }
 
+    /// The neighbour of a number below the capacity.
+    pub fn get(&self, number: u32) -> Option<&Entry> {
+        self.0.get(number)
+    }
+
     /// Most neighbours.
     pub fn capacity(&self) -> usize {
         self.0.capacity()

@@ -1,5 +1,6 @@
 //! What a person can look at while the router runs: routes, next hops and their groups.
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::{TablePage, TableSize};
 use protocol_bfd::View;
@@ -10,7 +11,7 @@ use super::config::Network;
 use super::groups::Groups;
 use super::happened::Whose;
 use super::liveness::Liveness;
-use super::neighbours::{Entry, Neighbours};
+use super::neighbours::Entry;
 use super::pipeline::Pipeline;
 use super::state::State;
 
@@ -49,14 +50,14 @@ pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
     ]
 }
 
-/// Routes by their order, next hops by their number.
+/// Entries by what they are found by, so that a page is found without walking what lies before it.
 pub(super) fn page(router: &Pipeline, table: usize, from: u64, limit: usize) -> TablePage {
     let (state, services) = (router.state(), router.services());
     match table {
-        0 => routes(state, from as usize, limit),
+        0 => routes(state, from, limit),
         1 => next_hops(state, from, limit),
-        2 => members(state, from as usize, limit),
-        3 => neighbours(router, from as usize, limit),
+        2 => members(state, from, limit),
+        3 => neighbours(router, from, limit),
         4 => numbered(services.ingress.rules(), "rule", from, limit),
         5 => numbered(services.egress.rules(), "rule", from, limit),
         6 => numbered(services.police.policers(), "policer", from, limit),
@@ -90,45 +91,108 @@ fn sessions(router: &Pipeline, from: u64, limit: usize) -> TablePage {
     TablePage { entries, next: rows.next().map(|(whose, _)| whose.subject()) }
 }
 
-/// Members of groups by their order, with the share of the buckets that they have at present.
-fn members(state: &State, from: usize, limit: usize) -> TablePage {
-    let Some(groups) = &state.groups else { return TablePage { entries: Vec::new(), next: None } };
-    let mut rows = groups.members().skip(from);
+/// Members by their groups and next hops, with the share of the buckets that they have at present.
+fn members(state: &State, from: u64, limit: usize) -> TablePage {
+    let from = ((from >> 32) as u32, from as u32);
+    let mut rows = state.groups.iter().flat_map(|groups| groups.members_from(from));
     let row = |(group, hop, weight)| {
-        let buckets = groups.buckets_of(group, hop);
+        let buckets = state.groups.as_ref().map_or(0, |groups| groups.buckets_of(group, hop));
         json!({"group": group, "next-hop": hop, "weight": weight, "buckets": buckets})
     };
-    let entries: Vec<_> = rows.by_ref().take(limit).map(row).collect();
-    let next = rows.next().map(|_| (from + entries.len()) as u64);
+    let entries = rows.by_ref().take(limit).map(row).collect();
+    let next = rows.next().map(|(group, hop, _)| u64::from(group) << 32 | u64::from(hop));
     TablePage { entries, next }
 }
 
-/// Neighbours by their order in the cache.
-fn neighbours(router: &Pipeline, from: usize, limit: usize) -> TablePage {
-    let mut rows = router.neighbours().into_iter().flat_map(Neighbours::entries).skip(from);
-    let row = |entry: &Entry| {
+/// Neighbours by their number in the cache.
+fn neighbours(router: &Pipeline, from: u64, limit: usize) -> TablePage {
+    let Some(all) = router.neighbours() else { return TablePage::default() };
+    let from = u32::try_from(from).unwrap_or(u32::MAX);
+    let mut rows = (from..all.capacity() as u32).filter_map(|place| Some((place, all.get(place)?)));
+    let row = |(_, entry): (u32, &Entry)| {
         let own = router.state().interfaces.get(entry.link);
         let mac = entry.mac.map(|mac| mac.to_string());
         let port = router.state().interfaces.ports().get(usize::from(own.port.0));
         json!({"port": port, "vlan": own.vlan, "address": entry.address, "mac": mac})
     };
-    let entries: Vec<_> = rows.by_ref().take(limit).map(row).collect();
-    let next = rows.next().map(|_| (from + entries.len()) as u64);
-    TablePage { entries, next }
+    let entries = rows.by_ref().take(limit).map(row).collect();
+    TablePage { entries, next: rows.next().map(|(place, _)| place.into()) }
 }
 
-fn routes(state: &State, from: usize, limit: usize) -> TablePage {
-    let mut rows = state.listed_routes().skip(from);
-    let entries: Vec<_> = rows
-        .by_ref()
-        .take(limit)
-        .map(|(network, hop)| {
-            let Network { vrf, address, len } = network;
-            json!({"vrf": vrf, "prefix": format!("{address}/{len}"), "next-hop": hop})
-        })
-        .collect();
-    let next = rows.next().map(|_| (from + entries.len()) as u64);
-    TablePage { entries, next }
+/// Routes in their order, from a [`Place`] on.
+fn routes(state: &State, from: u64, limit: usize) -> TablePage {
+    let mut place = Place::of(from);
+    let first = place.group().map(|last| state.listed_routes_behind(last));
+    let all = first.is_none().then(|| state.listed_routes());
+    let rows = all.into_iter().flatten().chain(first.into_iter().flatten());
+    let mut entries = Vec::new();
+    for (network, hop) in rows.skip(place.told as usize) {
+        place = place.at(network);
+        if entries.len() == limit {
+            return TablePage { entries, next: Some(place.number()) };
+        }
+        let Network { vrf, address, len } = network;
+        entries.push(json!({"vrf": vrf, "prefix": format!("{address}/{len}"), "next-hop": hop}));
+        place.told += 1;
+    }
+    TablePage { entries, next: None }
+}
+
+/// Where a route stands: in a group of those of a VRF and a version that begin with the same 32
+/// bits, behind some others of the group. Those alone are walked to find it.
+#[derive(Clone, Copy, PartialEq)]
+struct Place {
+    vrf: u8,
+    is_ipv6: bool,
+    head: u32,
+    told: u32,
+}
+
+impl Place {
+    /// The place of a number.
+    fn of(number: u64) -> Place {
+        Place {
+            vrf: (number >> 56) as u8,
+            is_ipv6: number >> 55 & 1 == 1,
+            head: (number >> Self::TOLD_BITS) as u32,
+            told: number as u32 & ((1 << Self::TOLD_BITS) - 1),
+        }
+    }
+
+    /// The number of a place: a byte, a bit, 32 and 23, for there are at most 256 VRFs, and fewer
+    /// than 2²³ routes.
+    fn number(self) -> u64 {
+        let version = u64::from(self.is_ipv6) << 55;
+        let head = u64::from(self.head) << Self::TOLD_BITS;
+        u64::from(self.vrf) << 56 | version | head | u64::from(self.told)
+    }
+
+    /// This place, if a route is of its group; else the beginning of the route's.
+    fn at(self, network: Network) -> Place {
+        let (is_ipv6, head) = match network.address {
+            IpAddr::V4(address) => (false, address.to_bits()),
+            IpAddr::V6(address) => (true, (address.to_bits() >> 96) as u32),
+        };
+        let begin = Place { vrf: network.vrf as u8, is_ipv6, head, told: 0 };
+        if (Place { told: 0, ..self }) == begin { self } else { begin }
+    }
+
+    /// What the group lies behind; none for the first of all.
+    fn group(self) -> Option<Network> {
+        let end = (u128::from(self.head) << 96).checked_sub(1).map(Ipv6Addr::from_bits);
+        let (vrf, last, len): (u16, IpAddr, u8) = match (self.is_ipv6, end) {
+            (true, Some(last)) => (self.vrf.into(), last.into(), 128),
+            (true, None) => (self.vrf.into(), Ipv4Addr::BROADCAST.into(), 32),
+            (false, Some(_)) => (self.vrf.into(), Ipv4Addr::from_bits(self.head - 1).into(), 32),
+            (false, None) => {
+                (u16::from(self.vrf.checked_sub(1)?), Ipv6Addr::from_bits(!0).into(), 128)
+            }
+        };
+        Some(Network { vrf, address: last, len })
+    }
+
+    /// Bits of what is told of a group.
+    const TOLD_BITS: u32 = 23;
 }
 
 fn next_hops(state: &State, from: u64, limit: usize) -> TablePage {
@@ -164,4 +228,55 @@ fn numbered<T: Serialize>(
     let entries = rows.by_ref().take(limit);
     let entries = entries.map(|(number, one)| json!({"number": number, what: one})).collect();
     TablePage { entries, next: rows.next().map(|(number, _)| u64::from(*number)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Function;
+
+    use super::super::config::{Config, Mac, NextHop, Prefixed, UPLINK};
+    use super::super::control::Update;
+    use super::*;
+
+    #[test]
+    fn pages_of_any_length_tell_of_every_route_once_and_in_order() {
+        let neighbour = NextHop {
+            port: UPLINK,
+            mac: Mac(wire::MacAddr([2, 0, 0, 0, 0, 1])),
+            vlan: None,
+            source: None,
+            ip: None,
+            ipv6: None,
+            bfd: None,
+        };
+        let next_hops = vec![neighbour];
+        let config = Config { ipv6: true, vrfs: 2, next_hops, ..Config::default() };
+        let clock = machine::clock::Clock::with_rate(1e9);
+        let mut router = Pipeline::new(&config, clock, 0).expect("a small router");
+        // Several begin with the same bits, the first and the last there are among them.
+        let ipv4 = (8..=32).map(|len| format!("0.0.0.0/{len}"));
+        let ipv6 = (0..40).map(|number| format!("2001:db8:{number:x}::/48"));
+        let others = ["255.255.255.255/32", "198.51.100.0/24", "::/8", "ffff:ffff::/64"];
+        let all: Vec<String> = ipv4.chain(ipv6).chain(others.map(str::to_owned)).collect();
+        for (vrf, text) in [0, 2].into_iter().flat_map(|vrf| all.iter().map(move |one| (vrf, one)))
+        {
+            let prefix = Prefixed::try_from(text.clone()).expect("a prefix");
+            let update = Update::SetRoute { prefix, next_hop: 0, vrf };
+            router.apply(update, 0).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+        }
+        let whole = page(&router, 0, 0, 1000);
+        assert_eq!((whole.entries.len(), whole.next), (2 * all.len(), None));
+        let listed = |(one, hop): (Network, u32)| json!({"vrf": one.vrf, "prefix": format!("{}/{}", one.address, one.len), "next-hop": hop});
+        assert!(whole.entries.iter().cloned().eq(router.state().listed_routes().map(listed)));
+        for limit in [1, 2, 7, 64] {
+            let (mut told, mut from) = (Vec::new(), Some(0));
+            while let Some(place) = from {
+                let page = page(&router, 0, place, limit);
+                assert!(page.entries.len() == limit || page.next.is_none());
+                told.extend(page.entries);
+                from = page.next;
+            }
+            assert_eq!(told, whole.entries, "by {limit}");
+        }
+    }
 }

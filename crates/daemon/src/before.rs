@@ -18,6 +18,11 @@ pub(crate) struct Before {
     /// Those of the state file that are left.
     updates: vec::IntoIter<Value>,
     replay: Option<Replay>,
+    /// Whether the last change was one of the journal.
+    is_of_journal: bool,
+    /// Changes of the journal that were refused, and why the first one was.
+    refused: u64,
+    first: String,
 }
 
 impl Before {
@@ -33,7 +38,8 @@ impl Before {
             (None, Some(replay)) => (replay.function().clone(), Vec::new()),
             (None, None) => return Ok(None),
         };
-        Ok(Some(Before { function, updates: updates.into_iter(), replay }))
+        let (updates, first) = (updates.into_iter(), String::new());
+        Ok(Some(Before { function, updates, replay, is_of_journal: false, refused: 0, first }))
     }
 
     /// Section of the function to which the changes apply.
@@ -41,18 +47,48 @@ impl Before {
         &self.function
     }
 
-    /// Returns the next change, in order; `None` behind the last.
+    /// Returns the next change, in order; `None` behind the last. A line of the journal that is no
+    /// change of this function is refused, and left out.
     ///
     /// # Errors
-    /// When it cannot be read, or is no change of this function.
+    /// When it cannot be read, or one of the state file is no change of this function.
     pub fn next(&mut self, function: &dyn Configured) -> Result<Option<AnyUpdate>, RunError> {
         if let Some(update) = self.updates.next() {
             let bad = |bad: functions::Invalid| format!("one of its updates: {}", bad.what);
             return function.update(&update).map(Some).map_err(|error| unusable(bad(error)));
         }
-        match &mut self.replay {
-            Some(replay) => replay.next(function),
-            None => Ok(None),
+        self.is_of_journal = true;
+        loop {
+            let Some(replay) = &mut self.replay else { return Ok(None) };
+            match replay.next(function)? {
+                None => return Ok(None),
+                Some(Ok(update)) => return Ok(Some(update)),
+                Some(Err(bad)) => self.refuse(bad.what)?,
+            }
+        }
+    }
+
+    /// The last change was refused: one of the journal is counted, for the daemon is to forward
+    /// after a kill with what fits.
+    ///
+    /// # Errors
+    /// When it is one of the state file, which was written as a whole.
+    pub fn refuse(&mut self, why: String) -> Result<(), RunError> {
+        if !self.is_of_journal {
+            return Err(unusable(why));
+        }
+        if self.refused == 0 {
+            self.first = why;
+        }
+        self.refused += 1;
+        Ok(())
+    }
+
+    /// Says what was refused.
+    pub fn tell(&self) {
+        let (refused, first) = (self.refused, &self.first);
+        if refused > 0 {
+            tracing::warn!(refused, first, "changes of the journal were refused, and left out");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the keeper does for the controllers: it applies their updates, keeps them in the
 //! journal, takes their alarms in, and notices when one does not return.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use machine::clock;
 use serde_json::{Map, Value, json};
 
 use crate::controller::thread::{Keys, create};
-use crate::controller::{ControllerThread, Journal, Order};
+use crate::controller::{ControllerThread, Journal, Order, Settled};
 use crate::error::RunError;
 use crate::keeper::Daemon;
 use crate::read::Configuration;
@@ -26,10 +27,10 @@ impl Daemon {
             |refused: Refused| RunError::Setup { what: refused.what, remedy: refused.remedy };
         match order {
             Order::Updates { updates, is_kept, answer } => {
-                if is_kept && self.journal.is_some() {
-                    self.record(updates.iter().map(AnyUpdate::value).collect());
-                }
+                let kept = is_kept && self.journal.is_some();
+                let kept = kept.then(|| updates.clone());
                 let settled = self.running.control(updates).map_err(lost)?;
+                self.record(applied(kept.unwrap_or_default(), &settled));
                 let _ = answer.try_send(settled);
                 if self.journal.as_ref().is_some_and(Journal::is_long) {
                     drop(self.save());
@@ -44,10 +45,10 @@ impl Daemon {
         Ok(())
     }
 
-    /// Writes updates to the journal.
-    pub(crate) fn record(&mut self, updates: Vec<Value>) {
+    /// Writes updates that have taken effect to the journal.
+    pub(crate) fn record(&mut self, updates: impl Iterator<Item = Value>) {
         let Some(journal) = &mut self.journal else { return };
-        if let Err(error) = journal.add(updates.into_iter()) {
+        if let Err(error) = journal.add(updates) {
             let text = format!("what the control plane changes does not outlive a kill: {error}");
             self.raise("journal", "journal-failed", Some(Severity::Major), text);
         }
@@ -121,6 +122,16 @@ impl Daemon {
         let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
         self.alarms.take(alarm, self.wall.text(clock::now()));
     }
+}
+
+/// Of updates, those that have taken effect; the outcomes are in the order of the updates.
+fn applied(updates: Vec<AnyUpdate>, settled: &[Settled]) -> impl Iterator<Item = Value> {
+    let outcomes = settled.iter().flat_map(|one| match one {
+        Settled::Applied { count, .. } => repeat_n(true, *count as usize),
+        Settled::Refused(_) => repeat_n(false, 1),
+    });
+    let pairs = updates.into_iter().zip(outcomes);
+    pairs.filter(|(_, has_applied)| *has_applied).map(|(update, _)| update.value())
 }
 
 /// A controller whose thread was not seen for this long hangs.

@@ -5,6 +5,7 @@
 //! go on forwarding meanwhile; nothing here is on a packet's way.
 
 use std::fs;
+use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -282,7 +283,7 @@ impl Daemon {
             Ask::Set(update) => {
                 let text = update.to_string();
                 let applied_at = self.running.update(&update)?;
-                self.record(vec![update]);
+                self.record(iter::once(update));
                 tracing::info!(update = text, "changed");
                 Ok(json!({
                     "applied_at": self.wall.text(applied_at),

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use functions::{AnyUpdate, Configured};
+use functions::{AnyUpdate, Configured, Invalid};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -151,17 +151,20 @@ impl Replay {
         &self.head.function
     }
 
-    /// Returns the next update of this function; `None` behind the last one that was written whole.
+    /// Returns the next update of this function, or why its line is none; `None` behind the last
+    /// one that was written whole.
     ///
     /// # Errors
-    /// When the disk does not give it, or it is no update of this function.
-    pub fn next(&mut self, function: &dyn Configured) -> Result<Option<AnyUpdate>, RunError> {
+    /// When the disk does not give it.
+    pub fn next(
+        &mut self,
+        function: &dyn Configured,
+    ) -> Result<Option<Result<AnyUpdate, Invalid>>, RunError> {
         let failed = |what: String| RunError::path(&self.path, what, WITHOUT);
         let is_whole = read_line(&mut self.file, &mut self.line)
             .map_err(|error| failed(format!("the journal cannot be read: {error}")))?;
         // What follows a line that was not written whole was never written.
-        let update = is_whole.then(|| function.update_of(&self.line)).flatten();
-        update.transpose().map_err(|bad| failed(format!("one of its updates: {}", bad.what)))
+        Ok(is_whole.then(|| function.update_of(&self.line)).flatten())
     }
 }
 
@@ -255,7 +258,7 @@ mod tests {
             let text = update.value()["remove-station"]["mac"].as_str().map(str::to_owned);
             u8::from_str_radix(&text.expect("an address")[15..], 16).expect("digits")
         };
-        let next = || replay.next(&*switch).expect("updates").map(number);
+        let next = || replay.next(&*switch).expect("a disk").map(|one| number(one.expect("one")));
         Some(std::iter::from_fn(next).collect())
     }
 
@@ -297,11 +300,13 @@ mod tests {
         assert!(Replay::open(&state, "l2-switch").is_err());
         let mut other = Journal::new(&state, "l2-switch", json!({}));
         other.begin_anew().expect("it goes");
-        other.add([change(1), json!({"turn-off": 2})].into_iter()).expect("room");
+        other.add([change(1), json!({"turn-off": 2}), change(3)].into_iter()).expect("room");
         let mut replay = Replay::open(&state, "l2-switch").expect("a journal").expect("one");
-        assert!(replay.next(&*switch()).expect("a change").is_some());
-        let error = replay.next(&*switch()).expect_err("no change").to_string();
+        let mut next = || replay.next(&*switch()).expect("a disk");
+        assert!(next().is_some_and(|first| first.is_ok()));
+        let error = next().expect("a line").expect_err("no change").what;
         assert!(error.contains("turn-off"), "{error}");
+        assert!(next().is_some_and(|third| third.is_ok()));
         let mut journal = Journal::new(Path::new("/dev/full/router"), "router", json!({}));
         assert!(journal.add([json!(1)].into_iter()).is_err());
         assert!(journal.add([json!(2)].into_iter()).is_ok(), "it is said once");

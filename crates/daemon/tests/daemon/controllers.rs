@@ -46,12 +46,13 @@ fn kinds_of(side: u8) -> [&'static str; 2] {
     if side == 1 { ["set-station", "remove-station"] } else { ["set-rule", "remove-rule"] }
 }
 
-/// The change by which a side has something, or has it no more.
+/// The change by which a side has something, or has it no more; a switch refuses station 40.
 fn change_of(side: u8, one: u64, is_there: bool) -> Value {
     let [set, remove] = kinds_of(side);
     let mac = format!("02:00:00:00:01:{one:02x}");
+    let port = if one == 40 { "port-3" } else { "uplink" };
     match (side, is_there) {
-        (1, true) => json!({set: {"mac": mac, "port": "uplink"}}),
+        (1, true) => json!({set: {"mac": mac, "port": port}}),
         (1, false) => json!({remove: {"mac": mac}}),
         (_, true) => json!({set: {"priority": one, "action": "permit"}}),
         (_, false) => json!({remove: {"priority": one}}),

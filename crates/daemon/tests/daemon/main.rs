@@ -7,6 +7,7 @@ mod control;
 mod controllers;
 mod files;
 mod gateway;
+mod journals;
 mod kit;
 mod metrics;
 mod ports;

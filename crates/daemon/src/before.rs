@@ -7,8 +7,9 @@ use std::vec;
 use functions::{AnyUpdate, Configured};
 use serde_json::Value;
 
-use crate::controller::Replay;
+use crate::controller::{Journal, Replay};
 use crate::error::RunError;
+use crate::read::Configuration;
 use crate::state;
 
 /// State file and journal as they are read.
@@ -84,13 +85,34 @@ impl Before {
         Ok(())
     }
 
-    /// Says what was refused.
-    pub fn tell(&self) {
+    /// Says behind the last change what was refused, and whether the journal ends too early.
+    ///
+    /// # Errors
+    /// When the disk does not tell.
+    pub fn tell(&self) -> Result<(), RunError> {
         let (refused, first) = (self.refused, &self.first);
         if refused > 0 {
             tracing::warn!(refused, first, "changes of the journal were refused, and left out");
         }
+        let Some(replay) = &self.replay else { return Ok(()) };
+        let (at, bytes) = (replay.bytes(), replay.left_bytes()?);
+        if bytes > 0 {
+            tracing::warn!(at, bytes, "the journal is damaged, and was cut short there");
+        }
+        Ok(())
     }
+}
+
+/// The journal of a daemon with a controller and a state file, behind what was read of it or anew.
+pub(crate) fn journal_of(
+    configuration: &Configuration,
+    before: Option<&Before>,
+) -> Option<Journal> {
+    let path = configuration.state.as_ref().filter(|_| !configuration.controllers.is_empty())?;
+    let function = &configuration.function;
+    let keys = Value::Object(function.configured.keys());
+    let bytes = before.and_then(|before| before.replay.as_ref()).map_or(0, Replay::bytes);
+    Some(Journal::new(path, function.kind.name(), keys, bytes))
 }
 
 /// Says what does not fit to the configuration.

@@ -19,14 +19,14 @@ use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
 
-use crate::before::Before;
+use crate::before::{Before, journal_of};
 use crate::board::Board;
 use crate::capture::{self, Filter, Stream, Tally};
 use crate::conditions::Watching;
 use crate::config::Reload;
 use crate::control::Server;
 use crate::controller::thread::{Keys, Recipe};
-use crate::controller::{Alarms, ControllerThread, Journal, journal_of};
+use crate::controller::{Alarms, ControllerThread, Journal};
 use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
@@ -98,12 +98,12 @@ impl Daemon {
         let remote = Remote(sender);
         let server = Server::bind(&configuration.name, &configuration.control)?;
         let name = configuration.function.kind.name();
-        let before = match &configuration.state {
+        let mut before = match &configuration.state {
             Some(path) if source.with_state => Before::open(path, name)?,
             _ => None,
         };
         let (count, observer) = (configuration.cores.len(), Arc::<Observer>::default());
-        let prepared = Prepared::build(&configuration.function, count, clock, before)?;
+        let prepared = Prepared::build(&configuration.function, count, clock, before.as_mut())?;
         let state = match configuration.controllers.is_empty() {
             true => Vec::new(),
             false => prepared.changes(),
@@ -135,7 +135,7 @@ impl Daemon {
         let metrics = configuration.metrics.as_ref();
         let metrics = metrics.map(|metrics| Exposed::start(metrics, remote.clone())).transpose()?;
         let server = server.serve(remote.clone())?;
-        let journal = journal_of(&configuration, source.with_state)?;
+        let journal = journal_of(&configuration, before.as_ref());
         let started = Instant::now();
         let mut controllers = Vec::new();
         let states = vec![state; configuration.controllers.len()];

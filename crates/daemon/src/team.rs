@@ -39,7 +39,7 @@ impl Prepared {
         function: &read::Function,
         workers: usize,
         clock: Clock,
-        before: Option<Before>,
+        before: Option<&mut Before>,
     ) -> Result<Prepared, RunError> {
         let config = &function.configured;
         // What was known came on top of the keys under which it was kept.
@@ -64,7 +64,7 @@ impl Prepared {
     }
 
     /// Applies what was known before, then the difference to the current keys.
-    fn remember(&mut self, mut before: Before, first: &dyn Configured) -> Result<(), RunError> {
+    fn remember(&mut self, before: &mut Before, first: &dyn Configured) -> Result<(), RunError> {
         let differing =
             first.difference(&*self.config).map_err(|Invalid { key, what, .. }| {
                 unusable(format!("it was saved under another `{key}`, which {what}"))
@@ -72,7 +72,7 @@ impl Prepared {
         while let Some(update) = before.next(&*self.config)? {
             self.apply(&update).or_else(|why| before.refuse(why))?;
         }
-        before.tell();
+        before.tell()?;
         differing.iter().try_for_each(|update| self.apply(update).map_err(unusable))
     }
 

@@ -2,12 +2,12 @@
 //! again as it did before its control plane speaks.
 //!
 //! It lies beside the state file, a JSON object a line: first what it belongs to, then an update
-//! each. A last line that was not written whole is left out. It is begun anew whenever the state
-//! file is written, and it ends where the disk is full: then only what was written is known after a
-//! kill.
+//! each. Where a line is damaged or not whole it ends, for whoever reads it and for whoever goes on
+//! behind it. It is begun anew whenever the state file is written, and it ends where the disk is
+//! full: then only what was written is known after a kill.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use functions::{AnyUpdate, Configured, Invalid};
@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::RunError;
-use crate::read::Configuration;
 
 /// An open journal.
 pub struct Journal {
@@ -24,6 +23,7 @@ pub struct Journal {
     /// None before the first update, and after an error.
     file: Option<BufWriter<File>>,
     is_broken: bool,
+    /// Its length, up to which it is kept when it is opened.
     bytes: u64,
 }
 
@@ -38,29 +38,12 @@ struct Head {
 }
 
 impl Journal {
-    /// The journal beside a state file, of a function and its section. What it has stays until the
-    /// first update.
-    pub fn new(state: &Path, function_name: &str, function: Value) -> Journal {
+    /// The journal beside a state file, of a function and its section, behind its first bytes. What
+    /// it has stays until the first update.
+    pub fn new(state: &Path, function_name: &str, function: Value, bytes: u64) -> Journal {
         let function_name = function_name.to_owned();
         let head = Head { plumbline_journal: VERSION, function_name, function };
-        Journal { path: beside(state), head, file: None, is_broken: false, bytes: 0 }
-    }
-
-    /// Goes on behind what was read.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn resume(&mut self) -> io::Result<()> {
-        let options = File::options().read(true).append(true).create(true).clone();
-        let mut file = options.open(&self.path)?;
-        self.bytes = whole_len(&mut file)?;
-        file.set_len(self.bytes)?;
-        let mut file = BufWriter::new(file);
-        if self.bytes == 0 {
-            self.bytes += write_line(&mut file, &self.head)?;
-        }
-        self.file = Some(file);
-        Ok(())
+        Journal { path: beside(state), head, file: None, is_broken: false, bytes }
     }
 
     /// Adds updates.
@@ -79,14 +62,26 @@ impl Journal {
     }
 
     fn try_add(&mut self, updates: impl Iterator<Item = Value>) -> io::Result<()> {
-        if self.file.is_none() {
-            self.resume()?;
-        }
-        let Some(file) = &mut self.file else { return Ok(()) };
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self.open()?,
+        };
         for update in updates {
-            self.bytes += write_line(file, &update)?;
+            self.bytes += write_line(&mut file, &update)?;
         }
-        file.flush()
+        file.flush()?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn open(&mut self) -> io::Result<BufWriter<File>> {
+        let file = File::options().append(true).create(true).open(&self.path)?;
+        file.set_len(self.bytes)?;
+        let mut file = BufWriter::new(file);
+        if self.bytes == 0 {
+            self.bytes += write_line(&mut file, &self.head)?;
+        }
+        Ok(file)
     }
 
     /// Whether it is so long that the state file is to be written.
@@ -113,6 +108,8 @@ pub struct Replay {
     file: BufReader<File>,
     head: Head,
     line: Vec<u8>,
+    /// Bytes that were read whole.
+    bytes: u64,
 }
 
 impl Replay {
@@ -143,7 +140,8 @@ impl Replay {
             let what = format!("the journal belongs to {}, not to it", head.function_name);
             return Err(failed(what));
         }
-        Ok(Some(Replay { path, file, head, line }))
+        let bytes = line.len() as u64;
+        Ok(Some(Replay { path, file, head, line, bytes }))
     }
 
     /// Section of the function to which the updates apply if there is no state file.
@@ -160,50 +158,39 @@ impl Replay {
         &mut self,
         function: &dyn Configured,
     ) -> Result<Option<Result<AnyUpdate, Invalid>>, RunError> {
-        let failed = |what: String| RunError::path(&self.path, what, WITHOUT);
-        let is_whole = read_line(&mut self.file, &mut self.line)
-            .map_err(|error| failed(format!("the journal cannot be read: {error}")))?;
-        // What follows a line that was not written whole was never written.
-        Ok(is_whole.then(|| function.update_of(&self.line)).flatten())
+        let is_whole =
+            read_line(&mut self.file, &mut self.line).map_err(|error| self.unreadable(error))?;
+        let update = is_whole.then(|| function.update_of(&self.line)).flatten();
+        if update.is_some() {
+            self.bytes += self.line.len() as u64;
+        }
+        Ok(update)
     }
-}
 
-/// The journal of a daemon with a controller and a state file, behind what it has or anew.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn journal_of(
-    configuration: &Configuration,
-    with_state: bool,
-) -> Result<Option<Journal>, RunError> {
-    let path = configuration.state.as_ref().filter(|_| !configuration.controllers.is_empty());
-    let Some(path) = path else { return Ok(None) };
-    let function = &configuration.function;
-    let keys = Value::Object(function.configured.keys());
-    let mut journal = Journal::new(path, function.kind.name(), keys);
-    let begun = if with_state { journal.resume() } else { journal.begin_anew() };
-    let remedy = "choose a `state` that this process may write to, on a disk with free space";
-    begun.map_err(|error| {
-        RunError::path(path, format!("the journal cannot be written: {error}"), remedy)
-    })?;
-    Ok(Some(journal))
+    /// Returns where to go on: behind the last update that was read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the bytes behind the last update that was read: of none that was written whole, if
+    /// there is no next one.
+    ///
+    /// # Errors
+    /// When the disk does not tell.
+    pub fn left_bytes(&self) -> Result<u64, RunError> {
+        let metadata = self.file.get_ref().metadata().map_err(|error| self.unreadable(error))?;
+        Ok(metadata.len().saturating_sub(self.bytes))
+    }
+
+    fn unreadable(&self, error: io::Error) -> RunError {
+        RunError::path(&self.path, format!("the journal cannot be read: {error}"), WITHOUT)
+    }
 }
 
 fn beside(state: &Path) -> PathBuf {
     let mut name = state.file_name().unwrap_or_default().to_owned();
     name.push(".journal");
     state.with_file_name(name)
-}
-
-/// Returns where the last line ends that was written whole.
-fn whole_len(file: &mut File) -> io::Result<u64> {
-    let len = file.metadata()?.len();
-    let start = len.saturating_sub(LINE_BYTES_MAX);
-    let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(start))?;
-    file.take(LINE_BYTES_MAX).read_to_end(&mut tail)?;
-    let end = tail.iter().rposition(|&byte| byte == b'\n');
-    Ok(end.map_or(0, |end| start + end as u64 + 1))
 }
 
 /// Reads a line and returns whether it is whole.
@@ -249,8 +236,9 @@ mod tests {
         json!({"remove-station": {"mac": format!("02:00:00:00:00:{number:02x}"), "domain": 0}})
     }
 
-    /// The numbers of all changes of a journal; none if there is no journal.
-    fn read(state: &Path) -> Option<Vec<u8>> {
+    /// The numbers of all changes of a journal, where to go on, and the bytes behind that; none if
+    /// there is no journal.
+    fn read(state: &Path) -> Option<(Vec<u8>, u64, u64)> {
         let mut replay = Replay::open(state, "l2-switch").expect("a journal")?;
         assert_eq!(replay.function(), &json!({"core": 1}));
         let switch = switch();
@@ -259,34 +247,36 @@ mod tests {
             u8::from_str_radix(&text.expect("an address")[15..], 16).expect("digits")
         };
         let next = || replay.next(&*switch).expect("a disk").map(|one| number(one.expect("one")));
-        Some(std::iter::from_fn(next).collect())
+        let numbers = std::iter::from_fn(next).collect();
+        Some((numbers, replay.bytes(), replay.left_bytes().expect("a disk")))
     }
 
     #[test]
-    fn what_was_written_whole_is_read_in_order() {
+    fn what_was_written_whole_is_read_in_order_and_gone_on_with() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = folder.path().join("switch.state");
-        let journal = || Journal::new(&state, "l2-switch", json!({"core": 1}));
+        let journal = |bytes| Journal::new(&state, "l2-switch", json!({"core": 1}), bytes);
         assert_eq!(read(&state), None);
-        let mut first = journal();
+        let mut first = journal(0);
         first.add([change(1), change(2)].into_iter()).expect("room");
         first.add([change(3)].into_iter()).expect("room");
-        assert_eq!(read(&state), Some(vec![1, 2, 3]));
-        // A new life goes on behind it, and puts away what was not written whole.
-        let mut next = journal();
-        next.resume().expect("a file");
-        next.add([change(4)].into_iter()).expect("room");
-        let mut file = File::options().append(true).open(beside(&state)).expect("a file");
-        file.write_all(b"{\"torn").expect("room");
-        assert_eq!(read(&state), Some(vec![1, 2, 3, 4]));
-        let mut next = journal();
-        next.resume().expect("a file");
-        next.add([change(5)].into_iter()).expect("room");
-        assert_eq!(read(&state), Some(vec![1, 2, 3, 4, 5]));
-        // A line that never ends is no update, however long the file is.
-        file.set_len(1 << 30).expect("a file with a hole");
-        assert_eq!(read(&state), Some(vec![1, 2, 3, 4, 5]));
-        next.begin_anew().expect("it goes");
+        let len = std::fs::metadata(beside(&state)).expect("a file").len();
+        assert_eq!(read(&state), Some((vec![1, 2, 3], len, 0)));
+        // What was not written whole is told of, and a new life goes on before it: behind a line
+        // that never ends, one without its end, or one of zeroes that a loss of power has left.
+        let line = change(4).to_string() + "\n";
+        let endless = "x".repeat(LINE_BYTES_MAX as usize) + "\n" + &line;
+        for (number, tail) in [(4, "{\"torn"), (5, &endless), (6, &format!("\0\0\n{line}"))] {
+            let (numbers, bytes, _) = read(&state).expect("a journal");
+            let mut file = File::options().append(true).open(beside(&state)).expect("a file");
+            file.write_all(tail.as_bytes()).expect("room");
+            assert_eq!(read(&state), Some((numbers.clone(), bytes, tail.len() as u64)));
+            journal(bytes).add([change(number)].into_iter()).expect("room");
+            let (more, _, left) = read(&state).expect("a journal");
+            assert_eq!((more, left), ([&numbers[..], &[number]].concat(), 0));
+        }
+        let mut last = journal(0);
+        last.begin_anew().expect("it goes");
         assert_eq!(read(&state), None);
     }
 
@@ -294,11 +284,11 @@ mod tests {
     fn a_journal_of_another_function_is_refused_and_a_full_disk_ends_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = folder.path().join("switch.state");
-        Journal::new(&state, "l3-router", json!({})).add([json!(1)].into_iter()).expect("room");
+        Journal::new(&state, "l3-router", json!({}), 0).add([json!(1)].into_iter()).expect("room");
         assert!(Replay::open(&state, "l2-switch").is_err());
         std::fs::write(beside(&state), "no journal\n").expect("room");
         assert!(Replay::open(&state, "l2-switch").is_err());
-        let mut other = Journal::new(&state, "l2-switch", json!({}));
+        let mut other = Journal::new(&state, "l2-switch", json!({}), 0);
         other.begin_anew().expect("it goes");
         other.add([change(1), json!({"turn-off": 2}), change(3)].into_iter()).expect("room");
         let mut replay = Replay::open(&state, "l2-switch").expect("a journal").expect("one");
@@ -307,7 +297,7 @@ mod tests {
         let error = next().expect("a line").expect_err("no change").what;
         assert!(error.contains("turn-off"), "{error}");
         assert!(next().is_some_and(|third| third.is_ok()));
-        let mut journal = Journal::new(Path::new("/dev/full/router"), "router", json!({}));
+        let mut journal = Journal::new(Path::new("/dev/full/router"), "router", json!({}), 0);
         assert!(journal.add([json!(1)].into_iter()).is_err());
         assert!(journal.add([json!(2)].into_iter()).is_ok(), "it is said once");
     }

@@ -7,7 +7,7 @@ use std::vec;
 use functions::{AnyUpdate, Configured};
 use serde_json::Value;
 
-use crate::controller::{Journal, Replay};
+use crate::controller::{Base, Journal, Replay};
 use crate::error::RunError;
 use crate::read::Configuration;
 use crate::state;
@@ -16,6 +16,8 @@ use crate::state;
 pub(crate) struct Before {
     /// Section of the function to which the changes apply.
     function: Value,
+    /// When the state file was written.
+    written: Option<String>,
     /// Those of the state file that are left.
     updates: vec::IntoIter<Value>,
     replay: Option<Replay>,
@@ -32,15 +34,17 @@ impl Before {
     /// # Errors
     /// When one of them is damaged, or belongs to another function.
     pub fn open(path: &Path, function_name: &str) -> Result<Option<Before>, RunError> {
-        let memory = state::read(path, function_name)?;
-        let replay = Replay::open(path, function_name)?;
-        let (function, updates) = match (memory, &replay) {
-            (Some(memory), _) => (memory.function, memory.updates),
+        let saved = state::read(path, function_name)?;
+        let written = saved.as_ref().map(|saved| saved.written.clone());
+        let replay = Replay::open(path, function_name, written.as_deref())?;
+        let (function, updates) = match (saved, &replay) {
+            (Some(saved), _) => (saved.memory.function, saved.memory.updates),
             (None, Some(replay)) => (replay.function().clone(), Vec::new()),
             (None, None) => return Ok(None),
         };
         let (updates, first) = (updates.into_iter(), String::new());
-        Ok(Some(Before { function, updates, replay, is_of_journal: false, refused: 0, first }))
+        let (is_of_journal, refused) = (false, 0);
+        Ok(Some(Before { function, written, updates, replay, is_of_journal, refused, first }))
     }
 
     /// Section of the function to which the changes apply.
@@ -109,17 +113,23 @@ pub(crate) fn journal_of(
     before: Option<&Before>,
 ) -> Option<Journal> {
     let path = configuration.state.as_ref().filter(|_| !configuration.controllers.is_empty())?;
-    let function = &configuration.function;
-    let keys = Value::Object(function.configured.keys());
+    let function = Value::Object(configuration.function.configured.keys());
+    // A state file that was not read is to go, too.
+    let is_stale = before.map_or_else(|| path.exists(), |before| before.function != function);
     let bytes = before.and_then(|before| before.replay.as_ref()).map_or(0, Replay::bytes);
-    Some(Journal::new(path, function.kind.name(), keys, bytes))
+    let base = Base { function, state: before.and_then(|before| before.written.clone()) };
+    let mut journal = Journal::new(path, configuration.function.kind.name(), base, bytes);
+    if is_stale {
+        journal.outdate();
+    }
+    Some(journal)
 }
 
 /// Says what does not fit to the configuration.
 pub(crate) fn unusable(what: String) -> RunError {
     RunError::setup(
         format!("the state file does not fit: {what}"),
-        "start with `--without-state` (the file is replaced when the daemon stops), or restore the \
-         configuration under which it was saved",
+        "start with `--without-state` (the file is replaced at the latest when the daemon stops), \
+         or restore the configuration under which it was saved",
     )
 }

@@ -11,7 +11,7 @@ use machine::clock;
 use serde_json::{Map, Value, json};
 
 use crate::controller::thread::{Keys, create};
-use crate::controller::{ControllerThread, Journal, Order, Settled};
+use crate::controller::{ControllerThread, Order, Settled};
 use crate::error::RunError;
 use crate::keeper::Daemon;
 use crate::read::Configuration;
@@ -32,9 +32,6 @@ impl Daemon {
                 let settled = self.running.control(updates).map_err(lost)?;
                 self.record(applied(kept.unwrap_or_default(), &settled));
                 let _ = answer.try_send(settled);
-                if self.journal.as_ref().is_some_and(Journal::is_long) {
-                    drop(self.save());
-                }
             }
             Order::State(answer) => {
                 let _ = answer.try_send(self.running.changes().map_err(lost)?);
@@ -43,15 +40,6 @@ impl Daemon {
             Order::Alarm(alarm) => self.alarms.take(alarm, self.wall.text(clock::now())),
         }
         Ok(())
-    }
-
-    /// Writes updates that have taken effect to the journal.
-    pub(crate) fn record(&mut self, updates: impl Iterator<Item = Value>) {
-        let Some(journal) = &mut self.journal else { return };
-        if let Err(error) = journal.add(updates) {
-            let text = format!("what the control plane changes does not outlive a kill: {error}");
-            self.raise("journal", "journal-failed", Some(Severity::Major), text);
-        }
     }
 
     /// Says when a controller does not return.
@@ -112,7 +100,8 @@ impl Daemon {
         }
     }
 
-    fn raise(
+    /// Raises or clears an alarm.
+    pub(crate) fn raise(
         &mut self,
         source: &str,
         cause: &'static str,

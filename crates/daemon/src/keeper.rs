@@ -35,7 +35,6 @@ use crate::plane::{HostThread, Opened};
 use crate::protocol::{Ask, Capture, View};
 use crate::read::{Configuration, Parts};
 use crate::snapshot::Snapshot;
-use crate::state;
 use crate::team::{Prepared, Team};
 use crate::times::WallClock;
 use crate::unit::{Launch, Refused};
@@ -149,7 +148,7 @@ impl Daemon {
         let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
-        Ok(Daemon {
+        let mut daemon = Daemon {
             running,
             ports,
             needs,
@@ -171,7 +170,9 @@ impl Daemon {
             socket,
             configuration,
             source,
-        })
+        };
+        daemon.keep();
+        Ok(daemon)
     }
 
     /// Returns the name of the daemon.
@@ -240,6 +241,7 @@ impl Daemon {
         self.samples[1] = now;
         self.follow_file();
         self.watch_controllers();
+        self.keep();
         // A worker that does not answer is told of by who waits for it.
         drop(self.look_around());
         Ok(())
@@ -400,25 +402,6 @@ impl Daemon {
         };
         let page = self.running.page(worker, table, from, limit.clamp(1, PAGE_MAX))?;
         Ok(json!({"entries": page.entries, "next": page.next}))
-    }
-
-    /// Writes the state file.
-    pub(crate) fn save(&mut self) -> Result<Value, Refused> {
-        let Some(path) = self.configuration.state.clone() else {
-            return Err(Refused::new(
-                "the file has no `state`",
-                "add `state: <file>` and start again",
-            ));
-        };
-        let memory = self.running.memory()?;
-        let updates = memory.updates.len();
-        state::write(&path, self.configuration.function.kind.name(), memory)
-            .map_err(|error| Refused::new(error.to_string(), error.remedy()))?;
-        if let Some(Err(error)) = self.journal.as_mut().map(Journal::begin_anew) {
-            tracing::warn!("the journal could not be begun anew: {error}");
-        }
-        tracing::info!(updates, path = %path.display(), "state saved");
-        Ok(json!({"file": path, "updates": updates}))
     }
 }
 

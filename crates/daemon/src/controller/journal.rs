@@ -3,12 +3,14 @@
 //!
 //! It lies beside the state file, a JSON object a line: first what it belongs to, then an update
 //! each. Where a line is damaged or not whole it ends, for whoever reads it and for whoever goes on
-//! behind it. It is begun anew whenever the state file is written, and it ends where the disk is
-//! full: then only what was written is known after a kill.
+//! behind it. It is begun anew whenever the state file is written, and says which one it follows:
+//! beside another one it is out of date. It ends where the disk is full: then only what was written
+//! is known after a kill, until the state file can be written again.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use functions::{AnyUpdate, Configured, Invalid};
 use serde::{Deserialize, Serialize};
@@ -23,8 +25,21 @@ pub struct Journal {
     /// None before the first update, and after an error.
     file: Option<BufWriter<File>>,
     is_broken: bool,
+    /// Whether the function has other keys than those on top of which it began.
+    is_stale: bool,
     /// Its length, up to which it is kept when it is opened.
     bytes: u64,
+    /// When the state file may be tried again.
+    not_before: Option<Instant>,
+}
+
+/// On top of what a journal's updates come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Base {
+    /// Section of the function.
+    pub function: Value,
+    /// When the state file was written; none if there is none.
+    pub state: Option<String>,
 }
 
 /// What a journal belongs to.
@@ -35,15 +50,22 @@ struct Head {
     function_name: String,
     /// Section of the function to which the changes apply if there is no state file.
     function: Value,
+    /// When the state file was written that it follows.
+    state: Option<String>,
 }
 
 impl Journal {
-    /// The journal beside a state file, of a function and its section, behind its first bytes. What
-    /// it has stays until the first update.
-    pub fn new(state: &Path, function_name: &str, function: Value, bytes: u64) -> Journal {
-        let function_name = function_name.to_owned();
-        let head = Head { plumbline_journal: VERSION, function_name, function };
-        Journal { path: beside(state), head, file: None, is_broken: false, bytes }
+    /// The journal beside a state file, of a function, behind its first bytes. What it has stays
+    /// until the first update.
+    pub fn new(path: &Path, function_name: &str, base: Base, bytes: u64) -> Journal {
+        Journal::at(beside(path), function_name, base, bytes)
+    }
+
+    fn at(path: PathBuf, function_name: &str, base: Base, bytes: u64) -> Journal {
+        let (function_name, Base { function, state }) = (function_name.to_owned(), base);
+        let head = Head { plumbline_journal: VERSION, function_name, function, state };
+        let (file, not_before) = (None, None);
+        Journal { path, head, file, is_broken: false, is_stale: false, bytes, not_before }
     }
 
     /// Adds updates.
@@ -84,21 +106,27 @@ impl Journal {
         Ok(file)
     }
 
-    /// Whether it is so long that the state file is to be written.
-    pub fn is_long(&self) -> bool {
-        self.bytes > LONG_BYTES
+    /// The function has other keys from now on, or does not know of the state file.
+    pub fn outdate(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Whether the state file is to be written in its place.
+    pub fn wants_save(&self, now: Instant) -> bool {
+        let is_time = self.not_before.is_none_or(|at| now >= at);
+        is_time && (self.is_broken || self.is_stale || self.bytes > LONG_BYTES)
+    }
+
+    /// The state file could not be written, and is left alone for a while.
+    pub fn wait(&mut self, now: Instant) {
+        self.not_before = Some(now + PAUSE);
     }
 
     /// Begins anew, because the state file has everything.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn begin_anew(&mut self) -> io::Result<()> {
-        (self.file, self.is_broken, self.bytes) = (None, false, 0);
-        match std::fs::remove_file(&self.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+    pub fn begin_anew(&mut self, base: Base) {
+        let Head { function_name, .. } = &self.head;
+        remove(&self.path);
+        *self = Journal::at(self.path.clone(), function_name, base, 0);
     }
 }
 
@@ -113,12 +141,17 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Opens the journal beside a state file; `None` if there is none, or nothing in it.
+    /// Opens the journal beside a state file that was written at a time; `None` if there is none,
+    /// or nothing in it, or if it follows another state file.
     ///
     /// # Errors
     /// When it is no journal, or belongs to another function.
-    pub fn open(state: &Path, function_name: &str) -> Result<Option<Replay>, RunError> {
-        let path = beside(state);
+    pub fn open(
+        path: &Path,
+        function_name: &str,
+        state: Option<&str>,
+    ) -> Result<Option<Replay>, RunError> {
+        let path = beside(path);
         let failed = |what: String| RunError::path(&path, what, WITHOUT);
         let unreadable = |error| failed(format!("the journal cannot be read: {error}"));
         let file = match File::open(&path) {
@@ -139,6 +172,12 @@ impl Replay {
         if head.plumbline_journal != VERSION || head.function_name != function_name {
             let what = format!("the journal belongs to {}, not to it", head.function_name);
             return Err(failed(what));
+        }
+        if head.state.as_deref() != state {
+            // One that could not be removed when the state file was written, for instance.
+            let (follows, path) = (&head.state, path.display());
+            tracing::warn!(%path, ?follows, "the journal follows another state file: left out");
+            return Ok(None);
         }
         let bytes = line.len() as u64;
         Ok(Some(Replay { path, file, head, line, bytes }))
@@ -187,6 +226,21 @@ impl Replay {
     }
 }
 
+/// Removes the journal beside a state file that has everything.
+pub fn remove_beside(state: &Path) {
+    remove(&beside(state));
+}
+
+/// One that stays is out of date, and is left out by who reads it.
+fn remove(path: &Path) {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), "a journal cannot be removed: {error}");
+        }
+        _ => {}
+    }
+}
+
 fn beside(state: &Path) -> PathBuf {
     let mut name = state.file_name().unwrap_or_default().to_owned();
     name.push(".journal");
@@ -215,8 +269,11 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// A journal of this length is made part of the state file.
 const LONG_BYTES: u64 = 1 << 30;
 
+/// How long the state file is left alone after it could not be written.
+const PAUSE: Duration = Duration::from_secs(60);
+
 const WITHOUT: &str = "configure the right file, or start with `--without-state`: state file and \
-                       journal are replaced when the daemon stops";
+                       journal are replaced at the latest when the daemon stops";
 
 #[cfg(test)]
 mod tests {
@@ -236,10 +293,14 @@ mod tests {
         json!({"remove-station": {"mac": format!("02:00:00:00:00:{number:02x}"), "domain": 0}})
     }
 
+    fn base(state: Option<&str>) -> Base {
+        Base { function: json!({"core": 1}), state: state.map(str::to_owned) }
+    }
+
     /// The numbers of all changes of a journal, where to go on, and the bytes behind that; none if
     /// there is no journal.
     fn read(state: &Path) -> Option<(Vec<u8>, u64, u64)> {
-        let mut replay = Replay::open(state, "l2-switch").expect("a journal")?;
+        let mut replay = Replay::open(state, "l2-switch", None).expect("a journal")?;
         assert_eq!(replay.function(), &json!({"core": 1}));
         let switch = switch();
         let number = |update: AnyUpdate| {
@@ -255,7 +316,7 @@ mod tests {
     fn what_was_written_whole_is_read_in_order_and_gone_on_with() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = folder.path().join("switch.state");
-        let journal = |bytes| Journal::new(&state, "l2-switch", json!({"core": 1}), bytes);
+        let journal = |bytes| Journal::new(&state, "l2-switch", base(None), bytes);
         assert_eq!(read(&state), None);
         let mut first = journal(0);
         first.add([change(1), change(2)].into_iter()).expect("room");
@@ -275,29 +336,70 @@ mod tests {
             let (more, _, left) = read(&state).expect("a journal");
             assert_eq!((more, left), ([&numbers[..], &[number]].concat(), 0));
         }
-        let mut last = journal(0);
-        last.begin_anew().expect("it goes");
+        journal(0).begin_anew(base(None));
         assert_eq!(read(&state), None);
+    }
+
+    #[test]
+    fn a_journal_follows_one_state_file_even_if_it_cannot_be_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = folder.path().join("switch.state");
+        let opened = |written| Replay::open(&state, "l2-switch", written).expect("a journal");
+        let mut journal = Journal::new(&state, "l2-switch", base(Some("1")), 0);
+        journal.add([change(1)].into_iter()).expect("room");
+        assert!(opened(Some("1")).is_some());
+        assert!(opened(Some("2")).is_none() && opened(None).is_none());
+        // What is in its place cannot be removed, and what is added is not lost without a word.
+        let kept = folder.path().join("kept");
+        std::fs::rename(beside(&state), &kept).expect("it moves");
+        std::fs::create_dir(beside(&state)).expect("a folder");
+        journal.begin_anew(base(Some("2")));
+        assert!(journal.add([change(2)].into_iter()).is_err());
+        // What stayed is begun anew by the next update at the latest.
+        std::fs::remove_dir(beside(&state)).expect("it is empty");
+        std::fs::rename(&kept, beside(&state)).expect("it moves");
+        assert!(opened(Some("2")).is_none());
+        let mut journal = Journal::new(&state, "l2-switch", base(Some("2")), 0);
+        journal.add([change(2)].into_iter()).expect("room");
+        assert!(opened(Some("2")).is_some() && opened(Some("1")).is_none());
+    }
+
+    #[test]
+    fn a_journal_that_cannot_go_on_asks_for_the_state_file_from_time_to_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (state, now) = (folder.path().join("absent/state"), Instant::now());
+        let mut journal = Journal::new(&state, "l2-switch", base(None), 0);
+        assert!(!journal.wants_save(now));
+        journal.outdate();
+        assert!(journal.wants_save(now));
+        journal.begin_anew(base(Some("1")));
+        assert!(!journal.wants_save(now));
+        assert!(journal.add([change(1)].into_iter()).is_err());
+        assert!(journal.wants_save(now));
+        journal.wait(now);
+        assert!(!journal.wants_save(now + PAUSE / 2) && journal.wants_save(now + PAUSE));
+        journal.begin_anew(base(Some("2")));
+        journal.bytes = LONG_BYTES + 1;
+        assert!(journal.wants_save(now));
     }
 
     #[test]
     fn a_journal_of_another_function_is_refused_and_a_full_disk_ends_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = folder.path().join("switch.state");
-        Journal::new(&state, "l3-router", json!({}), 0).add([json!(1)].into_iter()).expect("room");
-        assert!(Replay::open(&state, "l2-switch").is_err());
+        Journal::new(&state, "l3-router", base(None), 0).add([json!(1)].into_iter()).expect("room");
+        assert!(Replay::open(&state, "l2-switch", None).is_err());
         std::fs::write(beside(&state), "no journal\n").expect("room");
-        assert!(Replay::open(&state, "l2-switch").is_err());
-        let mut other = Journal::new(&state, "l2-switch", json!({}), 0);
-        other.begin_anew().expect("it goes");
+        assert!(Replay::open(&state, "l2-switch", None).is_err());
+        let mut other = Journal::new(&state, "l2-switch", base(None), 0);
         other.add([change(1), json!({"turn-off": 2}), change(3)].into_iter()).expect("room");
-        let mut replay = Replay::open(&state, "l2-switch").expect("a journal").expect("one");
+        let mut replay = Replay::open(&state, "l2-switch", None).expect("a journal").expect("one");
         let mut next = || replay.next(&*switch()).expect("a disk");
         assert!(next().is_some_and(|first| first.is_ok()));
         let error = next().expect("a line").expect_err("no change").what;
         assert!(error.contains("turn-off"), "{error}");
         assert!(next().is_some_and(|third| third.is_ok()));
-        let mut journal = Journal::new(Path::new("/dev/full/router"), "router", json!({}), 0);
+        let mut journal = Journal::new(Path::new("/dev/full/router"), "router", base(None), 0);
         assert!(journal.add([json!(1)].into_iter()).is_err());
         assert!(journal.add([json!(2)].into_iter()).is_ok(), "it is said once");
     }

@@ -22,6 +22,6 @@ pub mod journal;
 pub mod thread;
 
 pub use alarms::Alarms;
-pub use journal::{Journal, Replay};
+pub use journal::{Base, Journal, Replay};
 pub use order::{Order, Settled};
 pub use thread::ControllerThread;

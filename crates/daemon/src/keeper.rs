@@ -25,7 +25,7 @@ use crate::capture::{self, Filter, Stream, Tally};
 use crate::conditions::Watching;
 use crate::config::Reload;
 use crate::control::Server;
-use crate::controller::thread::{Keys, Recipe};
+use crate::controller::thread::{Keys, Recipe, take_claimed};
 use crate::controller::{Alarms, ControllerThread, Journal};
 use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
@@ -103,7 +103,7 @@ impl Daemon {
         };
         let (count, observer) = (configuration.cores.len(), Arc::<Observer>::default());
         let prepared = Prepared::build(&configuration.function, count, clock, before.as_mut())?;
-        let state = match configuration.controllers.is_empty() {
+        let mut state = match configuration.controllers.is_empty() {
             true => Vec::new(),
             false => prepared.changes(),
         };
@@ -137,8 +137,8 @@ impl Daemon {
         let journal = journal_of(&configuration, before.as_ref());
         let started = Instant::now();
         let mut controllers = Vec::new();
-        let states = vec![state; configuration.controllers.len()];
-        for (controller, state) in configuration.controllers.iter().zip(states) {
+        for controller in &configuration.controllers {
+            let state = take_claimed(&**controller, &mut state);
             let function = Arc::clone(&configuration.function.configured);
             let keys = Keys { controller: Arc::clone(controller), function };
             let (board, observer) = (Arc::clone(&board), Arc::clone(&observer));

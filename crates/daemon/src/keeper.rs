@@ -56,7 +56,7 @@ pub struct Daemon {
     pub(crate) running: Team,
     pub(crate) ports: Vec<OpenPort>,
     pub(crate) needs: Needs,
-    /// The thread of the host's interfaces, if there are any.
+    /// The thread of the host's interfaces and of what workers tell, if there is any of it.
     host: Option<HostThread>,
     /// The threads of the controllers, in the order of the configuration.
     pub(crate) controllers: Vec<ControllerThread>,

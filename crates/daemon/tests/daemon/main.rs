@@ -1,6 +1,7 @@
 //! Daemons in this process, between links of memory: what they count, take, refuse, keep and give
 //! away.
 
+mod alarms;
 mod captures;
 mod changes;
 mod control;

@@ -7,11 +7,11 @@
 //!                     '--- its box <--- board <--- thread `host` <--events-'
 //! ```
 //! No worker waits for a thread. It hands a list of updates to the keeper, which lets the workers
-//! apply them and writes those that were applied to the journal, and hears what became of each. A controller that panics
-//! is created again from what the function has of the updates that it claims; forwarding goes on
-//! meanwhile. The files in reading order: [`order`] is what the two threads tell each other,
-//! [`thread`] the controller's, [`alarms`] and [`journal`] are the keeper's; what workers tell
-//! comes by the board beside ([`crate::board`]).
+//! apply them and writes those that were applied to the journal, and hears what became of each. A
+//! controller that panics is created again from what the function has of the updates that it
+//! claims; forwarding goes on meanwhile. The files in reading order: [`order`] is what the two
+//! threads tell each other, [`thread`] the controller's, [`alarms`] and [`journal`] are the
+//! keeper's; what workers tell comes by the board beside ([`crate::board`]).
 
 pub mod order;
 

@@ -51,13 +51,23 @@ impl Filter {
     /// Converts the names in a request to numbers.
     ///
     /// # Errors
-    /// A port or drop reason that the function does not have.
+    /// A port or drop reason that the function does not have, or one beside a protocol, whose
+    /// messages have none where they pass by a socket.
     pub fn new(
         wanted: &Capture,
         ports: &[PortName],
         drops: &[&str],
         spoken: Option<&'static Spoken>,
     ) -> Result<Filter, Refused> {
+        let beside = [
+            ("port", wanted.port.is_some()),
+            ("direction", wanted.direction.is_some()),
+            ("reason", wanted.reason.is_some()),
+        ];
+        if let (Some(_), Some((key, _))) = (&wanted.protocol, beside.iter().find(|(_, is)| *is)) {
+            let what = format!("a capture of a protocol has no {key}");
+            return Err(Refused::new(what, "capture its messages alone, or frames without it"));
+        }
         let number = |what: &str, name: &Option<String>, known: &[&str]| match name {
             None => Ok(None),
             Some(name) => match known.iter().position(|one| one == name) {

@@ -1,6 +1,7 @@
 //! What the keeper does for the controllers: it applies their updates, keeps them in the
 //! journal, takes their alarms in, and notices when one does not return.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use machine::clock;
 use serde_json::{Map, Value, json};
 
 use crate::controller::thread::{Keys, create};
-use crate::controller::{ControllerThread, Journal, Order};
+use crate::controller::{ControllerThread, Order, Settled};
 use crate::error::RunError;
 use crate::keeper::Daemon;
 use crate::read::Configuration;
@@ -26,14 +27,11 @@ impl Daemon {
             |refused: Refused| RunError::Setup { what: refused.what, remedy: refused.remedy };
         match order {
             Order::Updates { updates, is_kept, answer } => {
-                if is_kept && self.journal.is_some() {
-                    self.record(updates.iter().map(AnyUpdate::value).collect());
-                }
+                let kept = is_kept && self.journal.is_some();
+                let kept = kept.then(|| updates.clone());
                 let settled = self.running.control(updates).map_err(lost)?;
+                self.record(applied(kept.unwrap_or_default(), &settled));
                 let _ = answer.try_send(settled);
-                if self.journal.as_ref().is_some_and(Journal::is_long) {
-                    drop(self.save());
-                }
             }
             Order::State(answer) => {
                 let _ = answer.try_send(self.running.changes().map_err(lost)?);
@@ -42,15 +40,6 @@ impl Daemon {
             Order::Alarm(alarm) => self.alarms.take(alarm, self.wall.text(clock::now())),
         }
         Ok(())
-    }
-
-    /// Writes updates to the journal.
-    pub(crate) fn record(&mut self, updates: Vec<Value>) {
-        let Some(journal) = &mut self.journal else { return };
-        if let Err(error) = journal.add(updates.into_iter()) {
-            let text = format!("what the control plane changes does not outlive a kill: {error}");
-            self.raise("journal", "journal-failed", Some(Severity::Major), text);
-        }
     }
 
     /// Says when a controller does not return.
@@ -111,7 +100,8 @@ impl Daemon {
         }
     }
 
-    fn raise(
+    /// Raises or clears an alarm.
+    pub(crate) fn raise(
         &mut self,
         source: &str,
         cause: &'static str,
@@ -121,6 +111,16 @@ impl Daemon {
         let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
         self.alarms.take(alarm, self.wall.text(clock::now()));
     }
+}
+
+/// Of updates, those that have taken effect; the outcomes are in the order of the updates.
+fn applied(updates: Vec<AnyUpdate>, settled: &[Settled]) -> impl Iterator<Item = Value> {
+    let outcomes = settled.iter().flat_map(|one| match one {
+        Settled::Applied { count, .. } => repeat_n(true, *count as usize),
+        Settled::Refused(_) => repeat_n(false, 1),
+    });
+    let pairs = updates.into_iter().zip(outcomes);
+    pairs.filter(|(_, has_applied)| *has_applied).map(|(update, _)| update.value())
 }
 
 /// A controller whose thread was not seen for this long hangs.

@@ -5,6 +5,7 @@
 //! go on forwarding meanwhile; nothing here is on a packet's way.
 
 use std::fs;
+use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,14 +19,14 @@ use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
 
-use crate::before::Before;
+use crate::before::{Before, journal_of};
 use crate::board::Board;
 use crate::capture::{self, Filter, Stream, Tally};
 use crate::conditions::Watching;
 use crate::config::Reload;
 use crate::control::Server;
-use crate::controller::thread::{Keys, Recipe};
-use crate::controller::{Alarms, ControllerThread, Journal, journal_of};
+use crate::controller::thread::{Keys, Recipe, take_claimed};
+use crate::controller::{Alarms, ControllerThread, Journal};
 use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
@@ -34,7 +35,6 @@ use crate::plane::{HostThread, Opened};
 use crate::protocol::{Ask, Capture, View};
 use crate::read::{Configuration, Parts};
 use crate::snapshot::Snapshot;
-use crate::state;
 use crate::team::{Prepared, Team};
 use crate::times::WallClock;
 use crate::unit::{Launch, Refused};
@@ -56,7 +56,7 @@ pub struct Daemon {
     pub(crate) running: Team,
     pub(crate) ports: Vec<OpenPort>,
     pub(crate) needs: Needs,
-    /// The thread of the host's interfaces, if there are any.
+    /// The thread of the host's interfaces and of what workers tell, if there is any of it.
     host: Option<HostThread>,
     /// The threads of the controllers, in the order of the configuration.
     pub(crate) controllers: Vec<ControllerThread>,
@@ -97,13 +97,13 @@ impl Daemon {
         let remote = Remote(sender);
         let server = Server::bind(&configuration.name, &configuration.control)?;
         let name = configuration.function.kind.name();
-        let before = match &configuration.state {
+        let mut before = match &configuration.state {
             Some(path) if source.with_state => Before::open(path, name)?,
             _ => None,
         };
         let (count, observer) = (configuration.cores.len(), Arc::<Observer>::default());
-        let prepared = Prepared::build(&configuration.function, count, clock, before)?;
-        let state = match configuration.controllers.is_empty() {
+        let prepared = Prepared::build(&configuration.function, count, clock, before.as_mut())?;
+        let mut state = match configuration.controllers.is_empty() {
             true => Vec::new(),
             false => prepared.changes(),
         };
@@ -134,11 +134,11 @@ impl Daemon {
         let metrics = configuration.metrics.as_ref();
         let metrics = metrics.map(|metrics| Exposed::start(metrics, remote.clone())).transpose()?;
         let server = server.serve(remote.clone())?;
-        let journal = journal_of(&configuration, source.with_state)?;
+        let journal = journal_of(&configuration, before.as_ref());
         let started = Instant::now();
         let mut controllers = Vec::new();
-        let states = vec![state; configuration.controllers.len()];
-        for (controller, state) in configuration.controllers.iter().zip(states) {
+        for controller in &configuration.controllers {
+            let state = take_claimed(&**controller, &mut state);
             let function = Arc::clone(&configuration.function.configured);
             let keys = Keys { controller: Arc::clone(controller), function };
             let (board, observer) = (Arc::clone(&board), Arc::clone(&observer));
@@ -148,7 +148,7 @@ impl Daemon {
         let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
-        Ok(Daemon {
+        let mut daemon = Daemon {
             running,
             ports,
             needs,
@@ -170,7 +170,9 @@ impl Daemon {
             socket,
             configuration,
             source,
-        })
+        };
+        daemon.keep();
+        Ok(daemon)
     }
 
     /// Returns the name of the daemon.
@@ -239,6 +241,7 @@ impl Daemon {
         self.samples[1] = now;
         self.follow_file();
         self.watch_controllers();
+        self.keep();
         // A worker that does not answer is told of by who waits for it.
         drop(self.look_around());
         Ok(())
@@ -282,7 +285,7 @@ impl Daemon {
             Ask::Set(update) => {
                 let text = update.to_string();
                 let applied_at = self.running.update(&update)?;
-                self.record(vec![update]);
+                self.record(iter::once(update));
                 tracing::info!(update = text, "changed");
                 Ok(json!({
                     "applied_at": self.wall.text(applied_at),
@@ -399,25 +402,6 @@ impl Daemon {
         };
         let page = self.running.page(worker, table, from, limit.clamp(1, PAGE_MAX))?;
         Ok(json!({"entries": page.entries, "next": page.next}))
-    }
-
-    /// Writes the state file.
-    pub(crate) fn save(&mut self) -> Result<Value, Refused> {
-        let Some(path) = self.configuration.state.clone() else {
-            return Err(Refused::new(
-                "the file has no `state`",
-                "add `state: <file>` and start again",
-            ));
-        };
-        let memory = self.running.memory()?;
-        let updates = memory.updates.len();
-        state::write(&path, self.configuration.function.kind.name(), memory)
-            .map_err(|error| Refused::new(error.to_string(), error.remedy()))?;
-        if let Some(Err(error)) = self.journal.as_mut().map(Journal::begin_anew) {
-            tracing::warn!("the journal could not be begun anew: {error}");
-        }
-        tracing::info!(updates, path = %path.display(), "state saved");
-        Ok(json!({"file": path, "updates": updates}))
     }
 }
 

@@ -35,6 +35,7 @@ mod plane;
 pub mod protocol;
 mod read;
 mod reload;
+mod saving;
 mod schema;
 mod sections;
 pub mod signals;

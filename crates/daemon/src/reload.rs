@@ -69,10 +69,15 @@ impl Daemon {
         if let Err(refused) = self.running.reconfigure(Arc::clone(function)) {
             return Err(self.bring_back(replaced, refused));
         }
+        let has_other_keys = self.configuration.function.configured.keys() != function.keys();
         let names: Vec<&str> = changed.iter().map(|&number| &*self.ports[number].name).collect();
         self.configuration = wanted;
         let changed: Vec<&str> = controllers.iter().map(|keys| keys.controller.name()).collect();
         let told = json!({"updates": count, "ports": names, "controllers": changed});
+        if let Some(journal) = self.journal.as_mut().filter(|_| has_other_keys) {
+            journal.outdate();
+            self.keep();
+        }
         self.change_controllers(controllers);
         Ok(told)
     }
@@ -86,6 +91,7 @@ impl Daemon {
             ("workers", (&present.workers, &present.cores) != (&wanted.workers, &wanted.cores)),
             ("punt", present.punt != wanted.punt),
             ("controllers", names_of(present) != names_of(wanted)),
+            ("state", !present.controllers.is_empty() && present.state != wanted.state),
             ("control", present.control != wanted.control),
             ("metrics", present.metrics != wanted.metrics),
             ("log", present.log != wanted.log),

@@ -21,6 +21,14 @@ pub struct Memory {
     pub updates: Vec<Value>,
 }
 
+/// A state file as it was read.
+pub struct Saved {
+    /// When it was written, by which what follows it knows it.
+    pub written: String,
+    /// The state.
+    pub memory: Memory,
+}
+
 /// Contents of the state file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,15 +39,16 @@ struct File {
     memory: Memory,
 }
 
-/// Writes the state file.
+/// Writes the state file, and returns when it was written, as [`Saved`] has it.
 ///
 /// # Errors
 /// When the file cannot be written; an older file then remains.
-pub fn write(path: &Path, function: &str, memory: Memory) -> Result<(), RunError> {
+pub fn write(path: &Path, function: &str, memory: Memory) -> Result<String, RunError> {
+    let written = jiff::Timestamp::now().to_string();
     let file = File {
         plumbline_state: VERSION,
         function_name: function.to_owned(),
-        written: jiff::Timestamp::now().to_string(),
+        written: written.clone(),
         memory,
     };
     let failed = |error: std::io::Error| {
@@ -47,14 +56,15 @@ pub fn write(path: &Path, function: &str, memory: Memory) -> Result<(), RunError
         RunError::path(path, format!("the state cannot be written: {error}"), remedy)
     };
     let text = serde_json::to_vec(&file).map_err(|error| failed(error.into()))?;
-    files::write_whole(path, &text).map_err(failed)
+    files::write_whole(path, &text).map_err(failed)?;
+    Ok(written)
 }
 
 /// Reads the state file; `None` if it does not exist.
 ///
 /// # Errors
 /// When the file is damaged, or belongs to another function.
-pub fn read(path: &Path, function: &str) -> Result<Option<Memory>, RunError> {
+pub fn read(path: &Path, function: &str) -> Result<Option<Saved>, RunError> {
     let failed = |what: String| Err(RunError::path(path, what, WITHOUT));
     let bytes = match files::read_limited(path, SIZE_BYTES_MAX) {
         Ok(bytes) => bytes,
@@ -82,13 +92,13 @@ pub fn read(path: &Path, function: &str) -> Result<Option<Memory>, RunError> {
             file.function_name
         ));
     }
-    Ok(Some(file.memory))
+    Ok(Some(Saved { written: file.written, memory: file.memory }))
 }
 
 const VERSION: u32 = 1;
 
-const WITHOUT: &str = "configure the right file, or start with `--without-state`: the file is replaced when the \
-     daemon stops";
+const WITHOUT: &str = "configure the right file, or start with `--without-state`: the file is \
+                       replaced at the latest when the daemon stops";
 
 /// Largest size of a state file in bytes: ten million users with a few hundred bytes each.
 const SIZE_BYTES_MAX: u64 = 4 << 30;

@@ -39,7 +39,7 @@ impl Prepared {
         function: &read::Function,
         workers: usize,
         clock: Clock,
-        before: Option<Before>,
+        before: Option<&mut Before>,
     ) -> Result<Prepared, RunError> {
         let config = &function.configured;
         // What was known came on top of the keys under which it was kept.
@@ -64,27 +64,30 @@ impl Prepared {
     }
 
     /// Applies what was known before, then the difference to the current keys.
-    fn remember(&mut self, mut before: Before, first: &dyn Configured) -> Result<(), RunError> {
+    fn remember(&mut self, before: &mut Before, first: &dyn Configured) -> Result<(), RunError> {
         let differing =
             first.difference(&*self.config).map_err(|Invalid { key, what, .. }| {
                 unusable(format!("it was saved under another `{key}`, which {what}"))
             })?;
         while let Some(update) = before.next(&*self.config)? {
-            self.apply(&update)?;
+            self.apply(&update).or_else(|why| before.refuse(why))?;
         }
-        differing.iter().try_for_each(|update| self.apply(update))
+        before.tell()?;
+        differing.iter().try_for_each(|update| self.apply(update).map_err(unusable))
     }
 
-    /// Applies a change on the workers that it concerns.
-    fn apply(&mut self, update: &AnyUpdate) -> Result<(), RunError> {
+    /// Applies a change on the workers that it concerns, and returns why one of them refuses it.
+    fn apply(&mut self, update: &AnyUpdate) -> Result<(), String> {
         let (count, steering) = (self.functions.len(), self.config.steering(update));
-        let refused = |why: Refusal| unusable(format!("{update:?}: {why}"));
+        let mut outcome = Ok(());
         for (index, function) in self.functions.iter_mut().enumerate() {
-            if steering.is_none_or(|bits| worker(bits, count) == index) {
-                function.apply(update.clone(), clock::now()).map_err(refused)?;
+            if steering.is_none_or(|bits| worker(bits, count) == index)
+                && let Err(why) = function.apply(update.clone(), clock::now())
+            {
+                outcome = Err(format!("{update:?}: {why}"));
             }
         }
-        Ok(())
+        outcome
     }
 
     /// Returns what [`Team::changes`] does once they run, without waiting for any of them.

@@ -16,6 +16,7 @@ use machine::clock;
 use serde_json::{Value, json};
 
 use crate::conditions::{Holding, Pace};
+use crate::controller::alarms::RAISED_MAX;
 use crate::keeper::Daemon;
 use crate::protocol::Capture;
 use crate::snapshot::Snapshot;
@@ -114,9 +115,13 @@ impl Daemon {
         let is_told = conditions.iter().any(|one| is_told(one, earlier, now));
         let is_time = self.watching.looks.is_multiple_of(ASKED_EVERY);
         if conditions.iter().any(wants_neighbours) && (is_told || is_time) {
-            let neighbours = self.running.neighbours(NEIGHBOURS_MAX)?;
-            let troubled = |one| neighbours.iter().filter_map(move |other| trouble(one, other));
-            self.watching.troubled = conditions.iter().flat_map(troubled).collect();
+            let mut holding = Vec::new();
+            for one in conditions {
+                let When::Neighbour { protocol, state, .. } = one.when else { continue };
+                let troubled = self.running.neighbours_in((protocol, state), RAISED_MAX)?;
+                holding.extend(troubled.iter().map(|other| trouble(one, other)));
+            }
+            self.watching.troubled = holding;
         }
         holding.extend(self.watching.troubled.iter().cloned());
         holding.extend(self.observer.take_lags().into_iter().filter_map(lagging));
@@ -217,16 +222,15 @@ fn is_told(one: &Condition, earlier: &Snapshot, now: &Snapshot) -> bool {
     grown.iter().any(|name| told_by.contains(&name.as_str()))
 }
 
-/// A condition of a neighbour, if it holds.
-fn trouble(one: &Condition, neighbour: &Neighbour) -> Option<Holding> {
-    let When::Neighbour { protocol, state, .. } = one.when else { return None };
-    (neighbour.protocol == protocol && neighbour.state == state).then(|| Holding {
-        source: format!("{protocol} {} {}", neighbour.interface, neighbour.address),
+/// A condition of a neighbour for which it holds.
+fn trouble(one: &Condition, neighbour: &Neighbour) -> Holding {
+    Holding {
+        source: format!("{} {} {}", neighbour.protocol, neighbour.interface, neighbour.address),
         cause: one.cause,
         severity: one.severity,
         text: one.text.to_owned(),
         pace: AT_ONCE,
-    })
+    }
 }
 
 /// The names of the numbers at a place that have grown.

@@ -118,7 +118,8 @@ pub type Wake = Box<dyn Fn() + Send>;
 
 /// With what a plane is made.
 pub struct PlaneSetup<'a> {
-    /// A limit for each of the function's punt reasons, in their order.
+    /// A limit for each of the function's punt reasons, in their order; none at all for a plane
+    /// that takes no packets.
     pub limits: &'a [PuntLimit],
     /// Frequency of the workers' clock.
     pub ticks_per_s: f64,

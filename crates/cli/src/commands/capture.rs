@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(short = 'w', long = "write", alias = "out", value_name = "FILE")]
     file: PathBuf,
     /// Capture the messages of this protocol: bfd, bfddp, fpm, replication or vrrp
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["reason", "direction"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["port", "direction", "reason"])]
     protocol: Option<String>,
     /// Capture at this port only
     #[arg(long, value_name = "PORT")]

@@ -96,6 +96,9 @@ fn a_daemon_is_shown_changed_captured_and_ended() {
     assert!(alarms().contains("port uplink"), "it is remembered: {}", alarms());
     let (code, _, told) = lab.run(&["capture", "-w", "x", "--protocol", "vrrp"]);
     assert!(code == 2 && told.contains("nobody here speaks"), "{code} {told}");
+    let both = ["capture", "-w", "x", "--protocol", "bfd", "--port", "uplink"];
+    let (code, _, told) = lab.run(&both);
+    assert!(code == 2 && told.contains("cannot be used with '--port"), "{code} {told}");
 
     // SIGHUP reads the file again; SIGTERM ends it well, and its state is kept.
     let more = "stations: [{mac: 0a:00:00:00:00:02, port: uplink}, ";

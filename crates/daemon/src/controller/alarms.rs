@@ -104,7 +104,7 @@ fn word(severity: Severity) -> &'static str {
 }
 
 /// Most alarms at a time.
-const RAISED_MAX: usize = 1024;
+pub const RAISED_MAX: usize = 1024;
 
 /// Most alarms that are over and still shown.
 const CLEARED_MAX: usize = 256;

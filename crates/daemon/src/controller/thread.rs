@@ -83,8 +83,8 @@ pub struct Recipe {
 }
 
 impl ControllerThread {
-    /// Creates a controller from what its function has beyond its configuration, and starts its
-    /// thread, in the network namespace of the function's host interfaces.
+    /// Creates a controller from what its function has beyond its configuration and it claims, and
+    /// starts its thread, in the network namespace of the function's host interfaces.
     ///
     /// # Errors
     /// When the controller does not fit to the function, or there is no thread.
@@ -165,14 +165,18 @@ impl Drop for ControllerThread {
     }
 }
 
-/// Creates a controller from what its function has beyond its configuration.
+/// Takes out of what a function has beyond its configuration what a controller claims.
+pub fn take_claimed(controller: &dyn Configured, state: &mut Vec<AnyUpdate>) -> Vec<AnyUpdate> {
+    let claims = controller.claims();
+    state.extract_if(.., |update| claims.contains(&update.kind().as_str())).collect()
+}
+
+/// Creates a controller from what its function has beyond its configuration and it claims.
 ///
 /// # Errors
 /// What does not fit.
-pub fn create(keys: &Keys, mut state: Vec<AnyUpdate>) -> Result<Box<dyn Running>, RunError> {
+pub fn create(keys: &Keys, state: Vec<AnyUpdate>) -> Result<Box<dyn Running>, RunError> {
     let seed = RandomState::new().build_hasher().finish();
-    let claims = keys.controller.claims();
-    state.retain(|update| claims.contains(&update.kind().as_str()));
     let setup = Setup { function: keys.function(), state, seed };
     keys.controller.create(setup).map_err(|bad| RunError::setup(bad.to_string(), &bad.remedy))
 }
@@ -182,7 +186,8 @@ fn again(recipe: &mut Recipe, shared: &Shared) -> Result<(), String> {
     take_keys(recipe, shared);
     let (answer, answered) = sync_channel(1);
     let asked = recipe.keeper.control(Order::State(answer));
-    let state = asked.and_then(|()| answered.recv().ok()).unwrap_or_default();
+    let mut state = asked.and_then(|()| answered.recv().ok()).unwrap_or_default();
+    let state = take_claimed(&*recipe.keys.controller, &mut state);
     let _ = recipe.keeper.control(Order::Forget(recipe.keys.controller.name()));
     let controller = create(&recipe.keys, state).map_err(|error| error.to_string())?;
     raise(recipe, None, String::new());

@@ -28,7 +28,9 @@ pub struct Joining {
 }
 
 impl Opened {
-    /// Opens the interfaces that a configuration asks for; none where it asks for none.
+    /// Opens the interfaces that a configuration asks for; nothing where it has neither interfaces
+    /// nor a controller that hears of the workers. Without interfaces, workers hand over what they
+    /// notice and no packets.
     ///
     /// # Errors
     /// What the kernel refuses.
@@ -38,7 +40,9 @@ impl Opened {
     ) -> Result<Option<Opened>, RunError> {
         let function = &configuration.function.configured;
         let wanted = function.host_interfaces();
-        if wanted.is_empty() {
+        let has_interfaces = !wanted.is_empty();
+        let tells = !configuration.controllers.is_empty() && !configuration.cores.is_empty();
+        if !has_interfaces && !tells {
             return Ok(None);
         }
         let frame_bytes_max = configuration.workers.frame_bytes_max;
@@ -47,7 +51,7 @@ impl Opened {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let alarm = EventFd::from_flags(flags)
             .map_err(|error| RunError::setup(format!("no event counter: {error}"), ""))?;
-        let names = function.names().punts;
+        let names = if has_interfaces { function.names().punts } else { &[] };
         let joining = Joining {
             limits: names.iter().map(|reason| configuration.punt.limit(reason)).collect(),
             ticks_per_s,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use function_kit::{Condition, Neighbour, Spoken};
+use functions::Running;
 
 use super::Team;
 use crate::unit::Refused;
@@ -14,9 +15,28 @@ impl Team {
     /// # Errors
     /// When a worker does not answer.
     pub fn neighbours(&mut self, limit: usize) -> Result<Vec<Neighbour>, Refused> {
+        self.gather(move |function| function.neighbours(limit))
+    }
+
+    /// Returns those of a protocol in a state, at most `limit` of each worker.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn neighbours_in(
+        &mut self,
+        of: (&'static str, &'static str),
+        limit: usize,
+    ) -> Result<Vec<Neighbour>, Refused> {
+        self.gather(move |function| function.neighbours_in(of, limit))
+    }
+
+    fn gather(
+        &mut self,
+        look: impl Fn(&dyn Running) -> Vec<Neighbour> + Copy + Send + 'static,
+    ) -> Result<Vec<Neighbour>, Refused> {
         let mut all: Vec<Neighbour> = Vec::new();
         for member in &mut self.members {
-            let found = member.look(move |function| function.neighbours(limit))?;
+            let found = member.look(move |function| look(&**function))?;
             let known: HashSet<_> = all.iter().map(key).collect();
             let new: Vec<_> = found.into_iter().filter(|one| !known.contains(&key(one))).collect();
             all.extend(new);

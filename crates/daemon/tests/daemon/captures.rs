@@ -128,4 +128,14 @@ fn a_filter_chooses_and_a_wish_ends() {
     let unknown = Capture { reason: Some("invalid-sorce".into()), ..Capture::default() };
     let refused = run.ask(Ask::Capture(unknown)).expect_err("no such reason");
     assert!(refused.remedy().contains("invalid-source"), "{}", refused.remedy());
+    let of = || Capture { protocol: Some("bfd".into()), ..Capture::default() };
+    for (wanted, why) in [
+        (of(), "nobody here speaks"),
+        (Capture { port: Some("uplink".into()), ..of() }, "has no port"),
+        (Capture { direction: Some(Direction::In), ..of() }, "has no direction"),
+        (Capture { reason: Some("invalid-source".into()), ..of() }, "has no reason"),
+    ] {
+        let refused = run.ask(Ask::Capture(wanted)).expect_err(why).to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
 }

@@ -28,6 +28,8 @@ struct Side<const N: u8> {
     has: BTreeSet<u64>,
     /// What became of its changes: the first numbers and counts.
     applied: Vec<(u64, u64)>,
+    /// Of what workers have told it.
+    heard: Vec<u64>,
     reloads: u32,
 }
 
@@ -46,12 +48,13 @@ fn kinds_of(side: u8) -> [&'static str; 2] {
     if side == 1 { ["set-station", "remove-station"] } else { ["set-rule", "remove-rule"] }
 }
 
-/// The change by which a side has something, or has it no more.
+/// The change by which a side has something, or has it no more; a switch refuses station 40.
 fn change_of(side: u8, one: u64, is_there: bool) -> Value {
     let [set, remove] = kinds_of(side);
     let mac = format!("02:00:00:00:01:{one:02x}");
+    let port = if one == 40 { "port-3" } else { "uplink" };
     match (side, is_there) {
-        (1, true) => json!({set: {"mac": mac, "port": "uplink"}}),
+        (1, true) => json!({set: {"mac": mac, "port": port}}),
         (1, false) => json!({remove: {"mac": mac}}),
         (_, true) => json!({set: {"priority": one, "action": "permit"}}),
         (_, false) => json!({remove: {"priority": one}}),
@@ -75,7 +78,6 @@ impl<const N: u8> Controller for Side<N> {
     }
 
     fn new(config: &Keys, setup: Setup<'_>) -> Result<Side<N>, Invalid> {
-        assert!(setup.function.is_none_or(|function| function.name() == "l2-switch"));
         if config.stations.contains(&99) {
             let what = "has 99".to_owned();
             let remedy = "Leave it out".into();
@@ -84,9 +86,9 @@ impl<const N: u8> Controller for Side<N> {
         let found: Option<BTreeSet<u64>> =
             setup.state.iter().map(|update| number_of(N, update)).collect();
         let found = found.expect("its own alone");
-        let (config, has, is_of_a_switch) =
-            (config.clone(), found.clone(), setup.function.is_some());
-        Ok(Side { config, is_of_a_switch, found, has, applied: Vec::new(), reloads: 0 })
+        let is_of_a_switch = setup.function.is_some_and(|function| function.name() == "l2-switch");
+        let (config, has, applied, heard) = (config.clone(), found.clone(), Vec::new(), Vec::new());
+        Ok(Side { config, is_of_a_switch, found, has, applied, heard, reloads: 0 })
     }
 
     fn claims(config: &Keys) -> Vec<&'static str> {
@@ -102,7 +104,7 @@ impl<const N: u8> Controller for Side<N> {
 
     fn show(&self) -> Value {
         json!({"found": self.found, "has": self.has, "applied": self.applied,
-               "reloads": self.reloads})
+               "heard": self.heard, "reloads": self.reloads})
     }
 }
 
@@ -111,6 +113,9 @@ impl<const N: u8> Machine for Side<N> {
     type Report = Action;
 
     fn input(&mut self, _: Time, input: Input<'_, Event>) {
+        if let Input::Command(Event::Happened(what)) = &input {
+            self.heard.push(what.subject);
+        }
         if let Input::Command(Event::Applied { first, count, .. }) = input {
             self.applied.push((first, count));
             assert!(!self.config.panics || !self.found.is_empty(), "a test wants it");
@@ -206,6 +211,24 @@ fn each_controller_has_its_own_changes_numbers_and_end() {
     assert_eq!(until("the left one", || found("left")), json!([2, 3]));
     assert_eq!(until("the right one", || found("right")), json!([8]));
     assert!(run.show(View::Tables).to_string().contains("\"used\":4"), "2 + 2");
+}
+
+#[test]
+fn workers_tell_controllers_what_they_notice_without_interfaces_of_the_host() {
+    let (_, below) = BRIDGE.split_once('\n').expect("it has lines");
+    let keys = "interfaces: [{port: uplink}, {port: downlink}]";
+    let function = format!("function: {{name: l3-router, {keys}}}\n");
+    let run = start(&format!("{function}{below}controllers: [{{name: left, stations: []}}]\n"));
+    let watched = json!({"watch-route": {"number": 5, "prefix": "10.9.0.0/16"}});
+    run.ask(Ask::Set(watched)).expect("room");
+    until("the route that is not there", || {
+        let shown = run.show(View::Protocols);
+        let heard = shown["protocols"]["left"]["controller"]["heard"].as_array().cloned();
+        heard.filter(|heard| heard.len() == 1)
+    });
+    // No frame goes to a host.
+    let punts = run.show(View::Punts)["punts"].clone();
+    assert_eq!((&punts["reasons"], &punts["interfaces"]), (&json!({}), &json!({})));
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Daemons in this process, between links of memory: what they count, take, refuse, keep and give
 //! away.
 
+mod alarms;
 mod captures;
 mod changes;
 mod control;
 mod controllers;
 mod files;
 mod gateway;
+mod journals;
 mod kit;
 mod metrics;
 mod ports;

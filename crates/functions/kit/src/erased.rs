@@ -158,6 +158,8 @@ pub trait Running: Any + Send {
     fn table_page(&self, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage;
     /// See [`NetworkFunction::neighbours`].
     fn neighbours(&self, limit: usize) -> Vec<Neighbour>;
+    /// See [`NetworkFunction::neighbours_in`].
+    fn neighbours_in(&self, of: (&str, &str), limit: usize) -> Vec<Neighbour>;
     /// See [`NetworkFunction::standby`].
     fn standby(&self) -> Option<Standby>;
     /// See [`NetworkFunction::machines`].
@@ -463,6 +465,10 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn neighbours(&self, limit: usize) -> Vec<Neighbour> {
         N::neighbours(&self.0, limit)
+    }
+
+    fn neighbours_in(&self, of: (&str, &str), limit: usize) -> Vec<Neighbour> {
+        N::neighbours_in(&self.0, of, limit)
     }
 
     fn standby(&self) -> Option<Standby> {

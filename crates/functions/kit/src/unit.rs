@@ -196,6 +196,16 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Those of all neighbours that speak a protocol and are in a state, at most `limit`. It is
+    /// called between batches; a function with a [`When::Neighbour`](crate::When) says it without
+    /// making up the others.
+    fn neighbours_in(function: &Self::Function, of: (&str, &str), limit: usize) -> Vec<Neighbour> {
+        let mut all = Self::neighbours(function, usize::MAX);
+        all.retain(|one| (one.protocol, &*one.state) == of);
+        all.truncate(limit);
+        all
+    }
+
     /// How full each of [`Self::TABLES`] is.
     fn table_sizes(function: &Self::Function) -> Vec<TableSize>;
 

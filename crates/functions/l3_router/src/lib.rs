@@ -199,6 +199,10 @@ impl NetworkFunction for L3Router {
         shown::neighbours(function, limit)
     }
 
+    fn neighbours_in(function: &Pipeline, of: (&str, &str), limit: usize) -> Vec<Neighbour> {
+        shown::neighbours_in(function, of, limit)
+    }
+
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
         tables::sizes(function)
     }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use function_kit::{Condition, Neighbour, Severity, Spoken, When};
-use protocol_bfd::{Reach, View, redact, sockets};
+use protocol_bfd::{Reach, State, View, redact, sockets};
 use wire::bytes::u16_at;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
 
@@ -12,8 +12,22 @@ use super::happened::Whose;
 use super::neighbours::{Entry, Neighbours};
 use super::pipeline::Pipeline;
 
-/// Stations on the links, then the peers of BFD.
+/// The peers of BFD, then stations on the links.
 pub(super) fn neighbours(router: &Pipeline, limit: usize) -> Vec<Neighbour> {
+    chosen(router, |_, _| true, limit)
+}
+
+/// Those of a protocol in a state.
+pub(super) fn neighbours_in(router: &Pipeline, of: (&str, &str), limit: usize) -> Vec<Neighbour> {
+    chosen(router, |protocol, state| (protocol, state) == of, limit)
+}
+
+/// Those whose protocol and state are wanted; the others are not made up.
+fn chosen(
+    router: &Pipeline,
+    is_wanted: impl Fn(&'static str, &str) -> bool,
+    limit: usize,
+) -> Vec<Neighbour> {
     let interfaces = &router.state().interfaces;
     let name = |number: u16| {
         let own = interfaces.get(number);
@@ -21,8 +35,9 @@ pub(super) fn neighbours(router: &Pipeline, limit: usize) -> Vec<Neighbour> {
         let port = port.map_or_else(String::new, ToString::to_string);
         if own.vlan == 0 { port } else { format!("{port} vlan {}", own.vlan) }
     };
+    let protocol_of = |entry: &Entry| if entry.address.is_ipv4() { "arp" } else { "nd" };
     let station = |entry: &Entry| Neighbour {
-        protocol: if entry.address.is_ipv4() { "arp" } else { "nd" },
+        protocol: protocol_of(entry),
         interface: name(entry.link),
         address: entry.address.to_string(),
         state: entry.state().to_owned(),
@@ -36,20 +51,24 @@ pub(super) fn neighbours(router: &Pipeline, limit: usize) -> Vec<Neighbour> {
             Reach::MultiHop(_) => String::new(),
         },
         address: view.path.peer.to_string(),
-        state: format!("{:?}", view.state).to_lowercase(),
+        state: state_name(view.state),
         since: None,
         detail: match whose {
-            Whose::NextHop(hop) => format!("next hop {hop}; the peer is {}", peer_state(&view)),
-            Whose::Discriminator(_) => format!("the peer is {}", peer_state(&view)),
+            Whose::NextHop(hop) => {
+                format!("next hop {hop}; the peer is {}", state_name(view.peer_state))
+            }
+            Whose::Discriminator(_) => format!("the peer is {}", state_name(view.peer_state)),
         },
     };
-    let stations = router.neighbours().into_iter().flat_map(Neighbours::entries).map(station);
-    let peers = router.liveness.iter().flat_map(|all| all.views()).map(peer);
-    peers.chain(stations).take(limit).collect()
+    let stations = router.neighbours().into_iter().flat_map(Neighbours::entries);
+    let stations = stations.filter(|entry| is_wanted(protocol_of(entry), entry.state()));
+    let peers = router.liveness.iter().flat_map(|all| all.views());
+    let peers = peers.filter(|(_, view)| is_wanted("bfd", &state_name(view.state)));
+    peers.map(peer).chain(stations.map(station)).take(limit).collect()
 }
 
-fn peer_state(view: &View) -> String {
-    format!("{:?}", view.peer_state).to_lowercase()
+fn state_name(state: State) -> String {
+    format!("{state:?}").to_lowercase()
 }
 
 /// What raises alarms.

@@ -247,6 +247,35 @@ fn one_that_dies_loses_no_acknowledged_session_and_takes_its_place_again_without
 }
 
 #[test]
+fn one_that_lost_the_other_for_a_while_knows_nothing_before_it_was_told_what_it_missed() {
+    let mut two = Two::new(4);
+    two.set_active(0, true);
+    two.until("active", |two| two.state(0).opens);
+    for number in 0..500 {
+        two.open(0, number).expect("a session");
+    }
+    two.follow(0);
+    for round in 0..2 {
+        two.world.link(0).is_cut = true;
+        let is_apart = |two: &mut Two| {
+            let mut is_gone = |side| !two.nat(side).function_mut().replication().is_connected;
+            is_gone(0) && is_gone(1)
+        };
+        two.until("apart", is_apart);
+        two.events(1);
+        for number in 500 + round * 5000..5000 + round * 5000 {
+            two.open(0, number).expect("a session");
+        }
+        let missed = two.sessions(0);
+        two.world.link(0).is_cut = false;
+        two.until("told", |two| two.events(1).contains(&EventKind::Synchronised));
+        assert_eq!(two.sessions(1), missed, "it says so when it has them all");
+        let status = two.nat(1).function_mut().replication();
+        assert_eq!(status.resynchronisations, 1, "it goes on where it was: {status:?}");
+    }
+}
+
+#[test]
 fn none_is_older_after_it_was_taken_over() {
     let mut two = Two::new(2);
     two.set_active(0, true);

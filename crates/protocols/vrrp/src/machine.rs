@@ -210,6 +210,7 @@ impl Vrrp {
     }
 
     fn obey(&mut self, command: Command, now: Time) {
+        let is_of_one = !matches!(command, Command::Track { .. });
         let (number, done) = match command {
             Command::Add(number, config) => (number, self.add(number, config)),
             Command::Change(number, config) => (number, self.change(number, config, now)),
@@ -225,7 +226,7 @@ impl Vrrp {
                 self.refused.pop_front();
             }
             self.refused.push_back((number, why));
-        } else if number < self.places.len() as u32 {
+        } else if is_of_one {
             self.review(number, now);
         }
     }

@@ -39,6 +39,12 @@ pub(crate) const CONDITIONS: &[Condition] = &[
         "new connections are refused: outside addresses or ports are used up",
     ),
     dropping(
+        "not-active",
+        Severity::Major,
+        &["not-active"],
+        "new connections are refused: packets for them come here, and this is not the active NAT",
+    ),
+    dropping(
         "next-hop-silent",
         Severity::Major,
         &["unresolved"],

@@ -359,7 +359,9 @@ impl<C: Change> Machine for Active<C> {
     }
 
     fn neighbours(&self, _: Time) -> Vec<Neighbour> {
-        vec![shown::neighbour("standby at", self.standby, &self.link)]
+        let is_told = self.link.phase() != Phase::Resting;
+        let standby = || shown::neighbour("standby at", self.standby, &self.link);
+        is_told.then(standby).into_iter().collect()
     }
 
     fn tls(&self) -> Option<&Tls> {

@@ -176,6 +176,11 @@ impl Link {
         self.ears.load(Ordering::Acquire)
     }
 
+    /// Whether the worker hears what is told.
+    pub(crate) fn hears(&self) -> bool {
+        self.ears() & 1 == 0
+    }
+
     /// The machine knows of that.
     pub(crate) fn notice(&self, ears: u64) {
         self.noticed.store(ears, Ordering::Release);

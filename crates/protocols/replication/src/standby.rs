@@ -447,7 +447,8 @@ impl<C: Change> Machine for Standby<C> {
     }
 
     fn neighbours(&self, _: Time) -> Vec<Neighbour> {
-        vec![shown::neighbour("active, to", self.at, &self.link)]
+        let active = || shown::neighbour("active, to", self.at, &self.link);
+        self.link.hears().then(active).into_iter().collect()
     }
 
     fn tls(&self) -> Option<&Tls> {

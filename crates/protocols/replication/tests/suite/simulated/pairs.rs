@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use protocol_kit::{Arrival, Input, Machine, Output, Random, Socket, Time};
+use protocol_kit::{Arrival, Content, Input, Machine, Neighbour, Output, Random, Socket, Time};
 use protocol_replication::{Pair, Part, Trouble};
 use simulation::{Quality, Said, Simulation, World, simulate};
 
@@ -338,6 +338,19 @@ impl Simulation for Seen {
         let parts = [ours.roles.part(), theirs.roles.part()];
         if parts != [Part::Telling, Part::Told] {
             return Err(format!("not as was wanted: {parts:?}"));
+        }
+        for (node, side) in [(one, "standby at"), (other, "active, to")] {
+            let shown = node.machine.neighbours(world.now());
+            let is_it = |one: &Neighbour| {
+                one.address.starts_with(side) && (one.state == "connected") == self.is_alike
+            };
+            let is_hidden = |socket| {
+                let trace = node.machine.trace(Socket(socket));
+                matches!(trace.map(|trace| trace.content), Some(Content::Hidden))
+            };
+            if shown.len() != 1 || !shown.iter().all(is_it) || ![1, 2].into_iter().all(is_hidden) {
+                return Err(format!("at the end this is shown: {shown:?}"));
+            }
         }
         let status = [ours.teller.link.status(), theirs.applier.link.status()];
         if !self.is_alike {

@@ -1,7 +1,7 @@
 //! What the keys mean on the function: the interface of each virtual router, and its protocol's
 //! configuration.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use controller_kit::keys::invalid;
@@ -11,6 +11,7 @@ use protocol_kit::Interface;
 use protocol_vrrp::{self as vrrp, Coverage, Effect, Group, Key, Tracked};
 use serde_json::{Value, json};
 use wire::MacAddr;
+use wire::ipv6::link_local;
 
 use crate::config::{Checksum, Config, VirtualRouter, key};
 use crate::tracked::{self, Object};
@@ -327,12 +328,4 @@ fn tag(vlan: u16) -> Option<u16> {
 fn none_takes() -> Invalid {
     let what = "vrrp controls a function that takes virtual addresses".to_owned();
     invalid("name", what, "Remove the controller, or choose an l3-router or a cgnat")
-}
-
-/// The link-local address that the kernel gives an interface (RFC 4291 appendix A).
-fn link_local(mac: MacAddr) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac.0;
-    let [first, second] = [u16::from_be_bytes([a ^ 2, b]), u16::from_be_bytes([c, 0xff])];
-    let [third, last] = [u16::from_be_bytes([0xfe, d]), u16::from_be_bytes([e, f])];
-    Ipv6Addr::new(0xfe80, 0, 0, 0, first, second, third, last)
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use function_kit::{Condition, Neighbour, Severity, Spoken, When};
+use function_kit::{Condition, Neighbour, Severity, Spoken, When, station};
 use protocol_bfd::{Reach, View, redact, sockets};
 use wire::bytes::u16_at;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
@@ -21,14 +21,7 @@ pub(super) fn neighbours(router: &Pipeline, limit: usize) -> Vec<Neighbour> {
         let port = port.map_or_else(String::new, ToString::to_string);
         if own.vlan == 0 { port } else { format!("{port} vlan {}", own.vlan) }
     };
-    let station = |entry: &Entry| Neighbour {
-        protocol: if entry.address.is_ipv4() { "arp" } else { "nd" },
-        interface: name(entry.link),
-        address: entry.address.to_string(),
-        state: entry.state().to_owned(),
-        since: None,
-        detail: entry.mac.map_or_else(String::new, |mac| mac.to_string()),
-    };
+    let shown = |one: &Entry| station(name(one.link), one.address, one.state(), one.mac);
     let peer = |(whose, view): (Whose, View)| Neighbour {
         protocol: "bfd",
         interface: match view.path.reach {
@@ -43,7 +36,7 @@ pub(super) fn neighbours(router: &Pipeline, limit: usize) -> Vec<Neighbour> {
             Whose::Discriminator(_) => format!("the peer is {}", peer_state(&view)),
         },
     };
-    let stations = router.neighbours().into_iter().flat_map(Neighbours::entries).map(station);
+    let stations = router.neighbours().into_iter().flat_map(Neighbours::entries).map(shown);
     let peers = router.liveness.iter().flat_map(|all| all.views()).map(peer);
     peers.chain(stations).take(limit).collect()
 }

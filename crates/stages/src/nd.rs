@@ -7,6 +7,7 @@ use std::net::Ipv6Addr;
 
 use wire::bytes::{array_at, put_array, put_u16, u16_at};
 use wire::icmp::{self, v6};
+pub use wire::ipv6::link_local;
 use wire::{MacAddr, ethernet, ipv6, protocol};
 
 /// What a frame says.
@@ -40,13 +41,6 @@ pub fn is_one(frame: &[u8]) -> bool {
             && head[ethernet::HEADER_LEN + ipv6::offset::NEXT_HEADER] == protocol::ICMPV6
             && u16_at(head, ethernet::offset::TYPE) == ethernet::TYPE_IPV6
     })
-}
-
-/// The link-local address that follows from an Ethernet address (RFC 4291 appendix A).
-pub fn link_local(mac: MacAddr) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac.0;
-    let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
-    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
 }
 
 /// Whether a frame is a neighbour solicitation that asks for an address.

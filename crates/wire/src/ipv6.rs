@@ -23,7 +23,7 @@ use std::net::Ipv6Addr;
 
 use crate::bytes;
 use crate::protocol;
-use crate::{Law, Malformed};
+use crate::{Law, MacAddr, Malformed};
 
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 40;
@@ -288,6 +288,13 @@ impl<'a> ViewMut<'a> {
     }
 }
 
+/// The link-local address that follows from an Ethernet address (RFC 4291 appendix A).
+pub fn link_local(mac: MacAddr) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac.0;
+    let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
+}
+
 /// Decrements the hop limit; returns true if the packet may be forwarded. With a hop limit of 0 or
 /// 1 it must not be (section 3), and nothing is changed.
 #[inline]
@@ -491,5 +498,12 @@ mod tests {
         let mut header = [0xff; HEADER_LEN];
         View::parse(&packet).unwrap().fields().emit(&mut header);
         assert_eq!(header, packet[..HEADER_LEN]);
+    }
+
+    #[test]
+    fn follows_from_the_address_of_the_appendix() {
+        let mac = MacAddr([0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde]);
+        let address = Ipv6Addr::new(0xfe80, 0, 0, 0, 0x3656, 0x78ff, 0xfe9a, 0xbcde);
+        assert_eq!(link_local(mac), address);
     }
 }

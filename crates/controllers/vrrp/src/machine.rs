@@ -207,8 +207,11 @@ impl Vrrp {
             if let Some(interface) = wanted {
                 self.command(Command::Add(number, self.config(number, interface)), now);
             }
+            // It takes part anew.
             let router = &mut self.routers[number as usize];
             (router.at, router.retry) = (wanted, None);
+            let source = self.source(number);
+            self.alarms.lower(source, Cause::Refused);
         }
         self.track(now);
     }
@@ -365,9 +368,11 @@ impl Vrrp {
         }
     }
 
+    /// Whether there are virtual routers, and all are active.
     fn is_active(&self) -> bool {
-        let mut own = self.routers.iter().zip(&self.places.all);
-        own.all(|(router, place)| place.is_retired || router.state == State::Active)
+        let own = self.routers.iter().zip(&self.places.all);
+        let mut own = own.filter(|(_, place)| !place.is_retired).peekable();
+        own.peek().is_some() && own.all(|(router, _)| router.state == State::Active)
     }
 
     fn set_active(&mut self, active: bool) {

@@ -1,7 +1,7 @@
 //! What the keys mean on the function: the interface of each virtual router, and its protocol's
 //! configuration.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use controller_kit::keys::invalid;
@@ -11,6 +11,7 @@ use protocol_kit::Interface;
 use protocol_vrrp::{self as vrrp, Coverage, Effect, Group, Key, Tracked};
 use serde_json::{Value, json};
 use wire::MacAddr;
+use wire::ipv6::link_local;
 
 use crate::config::{Checksum, Config, VirtualRouter, key};
 use crate::tracked::{self, Object};
@@ -66,7 +67,7 @@ impl Places {
             let place = places.place(function, number, one)?;
             places.all.push(place);
         }
-        places.join(config);
+        places.join();
         places.watch = tracked::watch(function, &places.tracked)?;
         for (number, place) in places.all.iter().enumerate() {
             place.config.check(OBJECTS_MAX as usize).map_err(|why| {
@@ -149,15 +150,14 @@ impl Places {
         Ok(Place { name, group, set, remove, config, is_retired: false })
     }
 
-    /// Virtual routers of a group are numbered with it, and each tracks what one of them does:
-    /// their priorities stay the same.
-    fn join(&mut self, config: &Config) {
-        for (number, one) in config.routers.iter().enumerate() {
-            let Some(name) = &one.group else { continue };
-            let is_its = |other: &usize| config.routers[*other].group.as_ref() == Some(name);
-            let all: Vec<usize> = (0..config.routers.len()).filter(is_its).collect();
+    /// Virtual routers of a group have its number, which is that of its first one, and each tracks
+    /// what one of them does: their priorities stay the same.
+    fn join(&mut self) {
+        for number in 0..self.all.len() {
+            let all = self.group_of(number);
+            let Some(&first) = all.first() else { continue };
             let size = all.len() as u32;
-            self.all[number].config.group = Some(Group { number: all[0] as u32, size });
+            self.all[number].config.group = Some(Group { number: first as u32, size });
             for other in all.into_iter().filter(|&other| other != number) {
                 for theirs in self.all[other].config.tracked.clone() {
                     let tracked = &mut self.all[number].config.tracked;
@@ -167,6 +167,16 @@ impl Places {
                 }
             }
         }
+    }
+
+    /// The numbers of all virtual routers of the group of one; none if it is in none.
+    fn group_of(&self, number: usize) -> Vec<usize> {
+        let is_its = |&other: &usize| {
+            let [one, other] = [number, other].map(|number| &self.all[number]);
+            let are_there = !one.is_retired && !other.is_retired;
+            are_there && one.group.is_some() && one.group == other.group
+        };
+        (0..self.all.len()).filter(is_its).collect()
     }
 
     /// The number of something that is tracked.
@@ -179,8 +189,9 @@ impl Places {
         number as u32
     }
 
-    /// Takes other virtual routers: one that was here before keeps its number, one that is gone is
-    /// retired, and others have numbers that are free. Returns the places before, by number.
+    /// Takes other virtual routers: one that was here before keeps its number, and a group of them
+    /// its own; one that is gone is retired, and others have numbers that are free. Returns the
+    /// places before, by number.
     pub fn replace(&mut self, wanted: Places) -> Vec<Place> {
         let before = std::mem::take(&mut self.all);
         let mut slots: Vec<Option<Place>> = before.iter().map(|_| None).collect();
@@ -202,6 +213,7 @@ impl Places {
         let retired = |number: usize| Place { is_retired: true, ..before[number].clone() };
         let filled = slots.into_iter().enumerate();
         self.all = filled.map(|(number, slot)| slot.unwrap_or_else(|| retired(number))).collect();
+        self.join();
         (self.tracked, self.watch) = (wanted.tracked, wanted.watch);
         self.set_active = wanted.set_active;
         self.workers = wanted.workers;
@@ -316,12 +328,4 @@ fn tag(vlan: u16) -> Option<u16> {
 fn none_takes() -> Invalid {
     let what = "vrrp controls a function that takes virtual addresses".to_owned();
     invalid("name", what, "Remove the controller, or choose an l3-router or a cgnat")
-}
-
-/// The link-local address that the kernel gives an interface (RFC 4291 appendix A).
-fn link_local(mac: MacAddr) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac.0;
-    let [first, second] = [u16::from_be_bytes([a ^ 2, b]), u16::from_be_bytes([c, 0xff])];
-    let [third, last] = [u16::from_be_bytes([0xfe, d]), u16::from_be_bytes([e, f])];
-    Ipv6Addr::new(0xfe80, 0, 0, 0, first, second, third, last)
 }

@@ -97,8 +97,8 @@ reasons! {
     ICMP_NO_SESSION = "icmp-no-session",
     /// A subscriber sends to another's outside address, and that is switched off.
     HAIRPIN_OFF = "hairpin-off",
-    /// Would open a session, while the other NAT of a pair is the active one or has not handed over
-    /// its sessions yet.
+    /// Would open a session or asks for a mapping, while the other NAT of a pair is the active one
+    /// or has not handed over its sessions yet.
     NOT_ACTIVE = "not-active",
     /// The subscriber has as many sessions as it may have (RFC 6888 REQ-4).
     SESSION_LIMIT = "session-limit",

@@ -1,21 +1,16 @@
 //! What operators are shown of the NAT beside its tables: the next hops that it asks for, and what
 //! raises alarms.
 
-use function_kit::{Condition, Neighbour, Severity, When};
+use function_kit::{Condition, Neighbour, Severity, When, station};
 
 use crate::neighbours::table::Neighbours;
 
 /// Next hops that are asked for their MAC address.
 pub(crate) fn neighbours(all: Option<&Neighbours>, limit: usize) -> Vec<Neighbour> {
-    let station = |(interface, entry): (String, &stages::neighbours::Entry)| Neighbour {
-        protocol: if entry.address.is_ipv4() { "arp" } else { "nd" },
-        interface,
-        address: entry.address.to_string(),
-        state: entry.state().to_owned(),
-        since: None,
-        detail: entry.mac.map_or_else(String::new, |mac| mac.to_string()),
+    let shown = |(interface, one): (String, &stages::neighbours::Entry)| {
+        station(interface, one.address, one.state(), one.mac)
     };
-    all.into_iter().flat_map(Neighbours::entries).map(station).take(limit).collect()
+    all.into_iter().flat_map(Neighbours::entries).map(shown).take(limit).collect()
 }
 
 /// What raises alarms.
@@ -37,6 +32,12 @@ pub(crate) const CONDITIONS: &[Condition] = &[
         Severity::Major,
         &["pool-exhausted", "ports-exhausted"],
         "new connections are refused: outside addresses or ports are used up",
+    ),
+    dropping(
+        "not-active",
+        Severity::Major,
+        &["not-active"],
+        "new connections are refused: packets for them come here, and this is not the active NAT",
     ),
     dropping(
         "next-hop-silent",

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use function_kit::Invalid;
 use stages::icmpv4::is_host;
 
-use crate::config::{Config, Family, Prefixed, Replication, Role};
+use crate::config::{Config, Family, PoolsAnswer, Prefixed, Replication, Role};
 use crate::types::networks::{holds, overlap, refuse, text};
 use crate::types::sides::{INSIDE, OUTSIDE};
 
@@ -53,6 +53,13 @@ fn validate_replication(config: &Config) -> Result<(), Invalid> {
                 "replication.peer",
                 format!("{peer} is the address of this one, too"),
                 "Give the address at which the other one listens, its `replication.address`",
+            );
+        }
+        (Role::Pair, _) if config.pools_answer != PoolsAnswer::Active => {
+            return refuse(
+                "pools-answer",
+                "both of a pair would answer for the addresses of pools".to_owned(),
+                "Set `pools-answer` to `active`: of a pair the active one alone answers",
             );
         }
         (_, Some(_)) if role != Role::Pair => {
@@ -209,11 +216,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_a_pair_one_alone_answers_for_pools() {
+        let with = |more: &str| {
+            let pair = r#""role": "pair", "address": "10.0.0.1", "peer": "10.0.0.2""#;
+            let text = format!(r#"{{"replication": {{{pair}}}{more}}}"#);
+            validate_replication(&serde_json::from_str(&text).expect("it is a configuration"))
+        };
+        let refused = with("").expect_err("both would");
+        assert_eq!(refused.key, "pools-answer");
+        assert!(refused.remedy.contains("`active`"), "{refused:?}");
+        assert!(with(r#", "pools-answer": "active""#).is_ok());
+    }
+
+    #[test]
     fn a_link_to_another_nat_may_be_encrypted() {
         let files =
             r#"{"certificate": "a.pem", "key": "a.key", "ca": "ca.pem", "name": "b.example"}"#;
         let with = |role: &str| {
-            let text = format!(r#"{{"replication": {{{role}, "tls": {files}}}}}"#);
+            let text = format!(
+                r#"{{"replication": {{{role}, "tls": {files}}}, "pools-answer": "active"}}"#
+            );
             serde_json::from_str::<Config>(&text).expect("it is a configuration")
         };
         for role in [

@@ -1,9 +1,24 @@
-//! What operators are shown of a function: the conditions that they have to know of, and the
-//! protocols that its workers speak.
+//! What operators are shown of a function: stations that it asks for, the conditions that they have
+//! to know of, and the protocols that its workers speak.
 
+use std::net::IpAddr;
 use std::ops::Range;
 
-use protocol_kit::Content;
+use protocol_kit::{Content, Neighbour};
+use wire::MacAddr;
+
+/// A station on a link, at an interface, that is asked for its Ethernet address: by ARP, or over
+/// IPv6 by Neighbor Discovery.
+pub fn station(interface: String, address: IpAddr, state: &str, mac: Option<MacAddr>) -> Neighbour {
+    Neighbour {
+        protocol: if address.is_ipv4() { "arp" } else { "nd" },
+        interface,
+        address: address.to_string(),
+        state: state.to_owned(),
+        since: None,
+        detail: mac.map_or_else(String::new, |mac| mac.to_string()),
+    }
+}
 
 /// How bad a condition is (ITU-T X.733 section 8.1.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use function_kit::{Condition, Neighbour, Severity, Spoken, When};
+use function_kit::{Condition, Neighbour, Severity, Spoken, When, station};
 use protocol_bfd::{Reach, State, View, redact, sockets};
 use wire::bytes::u16_at;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
@@ -35,15 +35,7 @@ fn chosen(
         let port = port.map_or_else(String::new, ToString::to_string);
         if own.vlan == 0 { port } else { format!("{port} vlan {}", own.vlan) }
     };
-    let protocol_of = |entry: &Entry| if entry.address.is_ipv4() { "arp" } else { "nd" };
-    let station = |entry: &Entry| Neighbour {
-        protocol: protocol_of(entry),
-        interface: name(entry.link),
-        address: entry.address.to_string(),
-        state: entry.state().to_owned(),
-        since: None,
-        detail: entry.mac.map_or_else(String::new, |mac| mac.to_string()),
-    };
+    let shown = |one: &Entry| station(name(one.link), one.address, one.state(), one.mac);
     let peer = |(whose, view): (Whose, View)| Neighbour {
         protocol: "bfd",
         interface: match view.path.reach {
@@ -60,11 +52,12 @@ fn chosen(
             Whose::Discriminator(_) => format!("the peer is {}", state_name(view.peer_state)),
         },
     };
+    let protocol_of = |one: &Entry| if one.address.is_ipv4() { "arp" } else { "nd" };
     let stations = router.neighbours().into_iter().flat_map(Neighbours::entries);
-    let stations = stations.filter(|entry| is_wanted(protocol_of(entry), entry.state()));
+    let stations = stations.filter(|one| is_wanted(protocol_of(one), one.state()));
     let peers = router.liveness.iter().flat_map(|all| all.views());
     let peers = peers.filter(|(_, view)| is_wanted("bfd", &state_name(view.state)));
-    peers.map(peer).chain(stations.map(station)).take(limit).collect()
+    peers.map(peer).chain(stations.map(shown)).take(limit).collect()
 }
 
 fn state_name(state: State) -> String {

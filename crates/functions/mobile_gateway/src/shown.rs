@@ -1,21 +1,17 @@
 //! What operators are shown of the gateway beside its tables, and what raises alarms.
 
-use function_kit::{Condition, Neighbour, Severity, When};
+use function_kit::{Condition, Neighbour, Severity, When, station};
 use stages::neighbours::Entry;
 
 use super::neighbours::Neighbours;
 
 /// Base stations and next hops that are asked for their MAC address.
 pub(super) fn neighbours(all: &Neighbours, limit: usize) -> Vec<Neighbour> {
-    let station = |entry: &Entry| Neighbour {
-        protocol: if entry.address.is_ipv4() { "arp" } else { "nd" },
-        interface: PORTS.get(usize::from(entry.link)).map_or("", |name| name).to_owned(),
-        address: entry.address.to_string(),
-        state: entry.state().to_owned(),
-        since: None,
-        detail: entry.mac.map_or_else(String::new, |mac| mac.to_string()),
+    let shown = |one: &Entry| {
+        let interface = PORTS.get(usize::from(one.link)).map_or("", |name| name).to_owned();
+        station(interface, one.address, one.state(), one.mac)
     };
-    all.entries().map(station).take(limit).collect()
+    all.entries().map(shown).take(limit).collect()
 }
 
 /// What raises alarms.

@@ -16,7 +16,7 @@ use protocol_kit::{
 };
 use rtrb::Consumer;
 
-use crate::authentication::{Credentials, Side};
+use crate::authentication::{Credentials, Side, connection};
 use crate::change::{Change, Malformed};
 use crate::link::{Link, Phase};
 use crate::message::{GREETING_LEN_MAX, Hello, Identity, Message, changes_max};
@@ -38,6 +38,8 @@ pub struct Active<C> {
     look: Look,
     stream: Stream,
     stage: Stage,
+    /// What both sides call the connection.
+    connection: u64,
     /// When the connection was begun, and how long it waits before the next one.
     began: Time,
     back_off: Duration,
@@ -91,6 +93,7 @@ impl<C: Change> Active<C> {
             // It hears nothing that is long.
             stream: Stream::new(STREAM, GREETING_LEN_MAX, HEARD_LEN_MAX),
             stage: Stage::Waiting(Time::ZERO),
+            connection: 0,
             began: Time::ZERO,
             back_off: BACK_OFF_MIN,
             window: VecDeque::with_capacity(WINDOW_MAX),
@@ -144,12 +147,12 @@ impl<C: Change> Active<C> {
                 Message::Hello(*hello).write::<C>(&[], &mut said);
                 self.stream.authenticate(self.credentials.tags(Side::Active, &said, &nonce));
                 self.stream.say::<C>(now, &Message::Identity(self.identity), &[]);
-                self.stage = Stage::Introduced;
+                (self.stage, self.connection) = (Stage::Introduced, connection(&nonce));
                 Ok(())
             }
             (Stage::Introduced, Message::Welcome { next }) => {
                 self.resume(next)?;
-                self.link.connected();
+                self.link.connected(self.connection);
                 (self.stage, self.look) = (Stage::Telling, Look::new(now));
                 Ok(())
             }
@@ -356,7 +359,9 @@ impl<C: Change> Machine for Active<C> {
     }
 
     fn neighbours(&self, _: Time) -> Vec<Neighbour> {
-        vec![shown::neighbour("standby at", self.standby, &self.link)]
+        let is_told = self.link.phase() != Phase::Resting;
+        let standby = || shown::neighbour("standby at", self.standby, &self.link);
+        is_told.then(standby).into_iter().collect()
     }
 
     fn tls(&self) -> Option<&Tls> {

@@ -94,6 +94,12 @@ impl Credentials {
     }
 }
 
+/// Returns what both sides call a connection: a number that another one has hardly, and that names
+/// nothing which is not said on it in the clear.
+pub(crate) fn connection(nonce: &[u8; NONCE_LEN]) -> u64 {
+    nonce.first_chunk().copied().map_or(0, u64::from_be_bytes)
+}
+
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {

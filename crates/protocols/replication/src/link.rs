@@ -13,6 +13,8 @@ pub struct Link {
     refused: AtomicU64,
     resynchronisations: AtomicU64,
     connections: AtomicU64,
+    /// What both sides call the connection.
+    connection: AtomicU64,
     /// The number of a trouble plus one; 0 for none.
     trouble: AtomicU8,
     ended: [AtomicU64; Trouble::ALL.len()],
@@ -64,8 +66,10 @@ pub struct Status {
 }
 
 impl Link {
-    /// A connection is there, before which [`Link::resynchronise`] was called where it must be.
-    pub(crate) fn connected(&self) {
+    /// A connection is there, before which [`Link::resynchronise`] was called where it must be, and
+    /// which both sides call this.
+    pub(crate) fn connected(&self, connection: u64) {
+        self.connection.store(connection, Ordering::Release);
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.trouble.store(0, Ordering::Relaxed);
         self.is_connected.store(true, Ordering::Release);
@@ -81,6 +85,15 @@ impl Link {
     /// Whether there is a connection.
     pub fn is_connected(&self) -> bool {
         self.is_connected.load(Ordering::Acquire)
+    }
+
+    /// What both sides call the connection that is there, or was last: another number for each, of
+    /// the standby's nonce. What a worker says of all that was told so far it says of a connection;
+    /// on another one it may be said again, or things have changed since that were not told yet.
+    ///
+    /// A worker that sees a connection here sees what [`Link::resynchronisations`] was before it.
+    pub fn connection(&self) -> u64 {
+        self.connection.load(Ordering::Acquire)
     }
 
     /// How often a connection ended, or could not be made, for this reason.
@@ -161,6 +174,11 @@ impl Link {
     /// How often the worker has closed and opened its ears; odd while they are closed.
     pub(crate) fn ears(&self) -> u64 {
         self.ears.load(Ordering::Acquire)
+    }
+
+    /// Whether the worker hears what is told.
+    pub(crate) fn hears(&self) -> bool {
+        self.ears() & 1 == 0
     }
 
     /// The machine knows of that.

@@ -3,10 +3,11 @@
 
 use std::convert::Infallible;
 
-use protocol_kit::{Arrival, Input, Machine, Output, Time, Tls};
+use protocol_kit::{Arrival, Input, Machine, Neighbour, Output, Socket, Time, Tls, Trace};
 
 use crate::active::{self, Active};
 use crate::change::Change;
+use crate::shown;
 use crate::standby::Standby;
 
 /// Both machines of a function, for the worker that [`crate::Roles`] describes.
@@ -39,6 +40,15 @@ impl<C: Change> Machine for Pair<C> {
 
     fn deadline(&self) -> Option<Time> {
         [self.tells.deadline(), self.hears.deadline()].into_iter().flatten().min()
+    }
+
+    /// The other one, as what this one speaks with it.
+    fn neighbours(&self, now: Time) -> Vec<Neighbour> {
+        [self.hears.neighbours(now), self.tells.neighbours(now)].concat()
+    }
+
+    fn trace(&self, _: Socket) -> Option<Trace> {
+        Some(shown::TRACE)
     }
 
     fn tls(&self) -> Option<&Tls> {

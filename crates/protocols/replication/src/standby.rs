@@ -16,7 +16,7 @@ use protocol_kit::{
 };
 use rtrb::Producer;
 
-use crate::authentication::{Credentials, Side};
+use crate::authentication::{Credentials, Side, connection};
 use crate::change::Change;
 use crate::link::Link;
 use crate::message::{Hello, Identity, Message, changes_max, len_max};
@@ -49,6 +49,8 @@ pub struct Standby<C> {
     listener: Listener,
     stream: Stream,
     stage: Stage,
+    /// What both sides call the connection.
+    connection: u64,
     look: Look,
     /// When it looks whether the worker is still there.
     watch: Time,
@@ -125,6 +127,7 @@ impl<C: Change> Standby<C> {
             listener: Listener::Waiting(Time::ZERO),
             stream: Stream::new(STREAM, len_max::<C>(), STREAM_ROOM),
             stage: Stage::Alone,
+            connection: 0,
             look: Look::new(Time::ZERO),
             watch: Time::ZERO,
             changes: Vec::with_capacity(changes_max::<C>()),
@@ -198,7 +201,7 @@ impl<C: Change> Standby<C> {
         let mut heard = Vec::new();
         Message::Hello(hello).write::<C>(&[], &mut heard);
         self.stream.authenticate(self.credentials.tags(Side::Standby, &heard, &nonce));
-        self.stage = Stage::Challenged;
+        (self.stage, self.connection) = (Stage::Challenged, connection(&nonce));
     }
 
     /// Takes changes of an active function, or does not.
@@ -233,7 +236,7 @@ impl<C: Change> Standby<C> {
 
     fn welcome(&mut self, now: Time, next: u64) {
         self.stream.say::<C>(now, &Message::Welcome { next }, &[]);
-        self.link.connected();
+        self.link.connected(self.connection);
         self.told = None;
         (self.stage, self.look) = (Stage::Following, Look::new(now));
     }
@@ -444,7 +447,8 @@ impl<C: Change> Machine for Standby<C> {
     }
 
     fn neighbours(&self, _: Time) -> Vec<Neighbour> {
-        vec![shown::neighbour("active, to", self.at, &self.link)]
+        let active = || shown::neighbour("active, to", self.at, &self.link);
+        self.link.hears().then(active).into_iter().collect()
     }
 
     fn tls(&self) -> Option<&Tls> {

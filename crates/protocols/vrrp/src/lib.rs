@@ -9,7 +9,7 @@
 //! [`config`] is what a controller asks for, [`counters`] counts, `announcements` and `rivals` are
 //! parts of `router`, the states of RFC 9568 section 6.4, [`control`] is what a controller says and
 //! hears, `sockets` has what routers share, `place` is where a router is, [`machine`] holds all of
-//! them and finds that of an advertisement.
+//! them and finds that of an advertisement, and `groups` lets several change together.
 
 pub mod packet;
 
@@ -34,6 +34,8 @@ pub mod redact;
 mod sockets;
 
 pub mod machine;
+
+mod groups;
 
 pub mod fuzz;
 

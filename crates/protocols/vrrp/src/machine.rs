@@ -8,7 +8,7 @@ use protocol_kit::{
 };
 use tables::wheel::Wheel;
 
-use crate::config::{Config, Group, Key, OWNER, RESIGNS, Unusable};
+use crate::config::{Config, Key, OWNER, RESIGNS, Unusable};
 use crate::control::{Command, Report, View};
 use crate::counters::Counters;
 use crate::frames::{self, Payload, TTL};
@@ -21,7 +21,7 @@ use crate::sockets::{Sockets, Use};
 /// The machine of VRRP. Its memory follows from the numbers that it was made for.
 #[derive(Debug)]
 pub struct Vrrp {
-    places: Vec<Place>,
+    pub(crate) places: Vec<Place>,
     keys: BTreeMap<Key, u32>,
     /// A timer for each place, and one more for sockets that have failed.
     wheel: Wheel,
@@ -204,12 +204,13 @@ impl Vrrp {
         let steps_back = was_active && router.state == State::Backup;
         let group = router.config.group.filter(|_| steps_back);
         self.settle(number);
-        for member in group.map_or(Vec::new(), |group| self.members(group)) {
-            self.with(member, |router| router.step_back(now));
+        if let Some(group) = group {
+            self.step_back(number, group, now);
         }
     }
 
     fn obey(&mut self, command: Command, now: Time) {
+        let is_of_one = !matches!(command, Command::Track { .. });
         let (number, done) = match command {
             Command::Add(number, config) => (number, self.add(number, config)),
             Command::Change(number, config) => (number, self.change(number, config, now)),
@@ -225,7 +226,7 @@ impl Vrrp {
                 self.refused.pop_front();
             }
             self.refused.push_back((number, why));
-        } else if number < self.places.len() as u32 {
+        } else if is_of_one {
             self.review(number, now);
         }
     }
@@ -288,8 +289,10 @@ impl Vrrp {
     }
 
     fn track(&mut self, object: u32, is_up: bool, now: Time) -> Result<(), Unusable> {
-        *self.objects.get_mut(object as usize).ok_or(Unusable::Tracked)? = is_up;
-        self.review_all(now);
+        let known = self.objects.get_mut(object as usize).ok_or(Unusable::Tracked)?;
+        if std::mem::replace(known, is_up) != is_up {
+            self.review_all(now);
+        }
         Ok(())
     }
 
@@ -330,41 +333,7 @@ impl Vrrp {
         self.settle(number);
     }
 
-    /// Lets all of a group take part, or none of them.
-    fn review_group(&mut self, group: Group, now: Time) {
-        let members = self.members(group);
-        let barred = |number: &u32| self.places[*number as usize].barred;
-        let is_whole = members.len() == group.size as usize
-            && members.iter().all(|number| barred(number).is_none());
-        let others = (!is_whole).then_some(Reason::Group);
-        for number in members {
-            let barred = self.places[number as usize].barred.or(others);
-            self.with(number, |router| router.bar(barred, now));
-        }
-    }
-
-    /// Makes a group active of which all wait for it.
-    fn join_group(&mut self, group: Group, now: Time) {
-        let members = self.members(group);
-        let waits =
-            |number: &u32| self.places[*number as usize].router.as_ref().is_some_and(Router::waits);
-        if members.len() == group.size as usize && members.iter().all(waits) {
-            for number in members {
-                self.with(number, |router| router.join(now));
-            }
-        }
-    }
-
-    /// The virtual routers of a group.
-    fn members(&self, group: Group) -> Vec<u32> {
-        let is_its = |place: &Place| {
-            let of = place.router.as_ref().and_then(|router| router.config.group);
-            of.is_some_and(|of| of.number == group.number)
-        };
-        (0..).zip(&self.places).filter(|(_, place)| is_its(place)).map(|(at, _)| at).collect()
-    }
-
-    fn with(&mut self, number: u32, work: impl FnOnce(&mut Router)) {
+    pub(crate) fn with(&mut self, number: u32, work: impl FnOnce(&mut Router)) {
         if let Some(router) = &mut self.places[number as usize].router {
             work(router);
         }

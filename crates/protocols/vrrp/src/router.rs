@@ -81,6 +81,9 @@ pub(crate) struct Router {
     was_put_off: bool,
     /// When it resigns, unless it hears another active router before.
     leaves: Option<Time>,
+    /// Whether it waits longer for others until it is active again, so that of two that have both
+    /// stepped back the other one comes first.
+    lingers: bool,
     /// Why it would be active if all of its group could be.
     waits: Option<Reason>,
     /// Since when it could take over from a router of lower priority.
@@ -110,6 +113,7 @@ impl Router {
             expiry: Reason::Silence,
             was_put_off: false,
             leaves: None,
+            lingers: false,
             waits: None,
             preempts_since: None,
             outgoing: None,
@@ -129,6 +133,7 @@ impl Router {
         let has_other_addresses = self.config.addresses != config.addresses;
         self.config = config;
         self.sort();
+        self.preempts_since.take_if(|_| !self.config.has_preemption);
         if self.state == State::Active {
             self.timer = Some(now.after(self.config.interval));
             self.outgoing = Some((false, 0));
@@ -242,8 +247,11 @@ impl Router {
 
     /// Whether a router of lower priority is to be taken over from by now.
     fn preempts(&mut self, now: Time) -> bool {
+        if !self.config.has_preemption {
+            return false;
+        }
         let since = *self.preempts_since.get_or_insert(now);
-        self.config.has_preemption && now.since(since) >= self.config.preempt_delay
+        now.since(since) >= self.config.preempt_delay
     }
 
     /// Takes another router for the active one.
@@ -268,11 +276,13 @@ impl Router {
 
     /// Leaves its part to another router, because its group does. That one need not wait, but it
     /// mostly is active already: what resigns comes from the virtual MAC address, too, and would
-    /// lead switches back here.
-    pub fn step_back(&mut self, now: Time) {
+    /// lead switches back here. It may linger, that is, wait longer for that one to be active.
+    pub fn step_back(&mut self, lingers: bool, now: Time) {
         if self.state == State::Active {
             self.rivals.clear();
             self.become_backup(Reason::Group, now);
+            self.lingers = lingers;
+            self.follow(self.active_interval, now);
             self.leaves = Some(now.after(GRACE));
         }
     }
@@ -326,9 +336,10 @@ impl Router {
         has_fault
     }
 
-    /// `Active_Down_Interval` (section 6.1).
+    /// `Active_Down_Interval` (section 6.1), and a part of an interval if it lingers.
     pub fn down_interval(&self) -> Duration {
-        3 * self.active_interval + self.skew_time()
+        let longer = self.active_interval / LINGERS * u32::from(self.lingers);
+        3 * self.active_interval + self.skew_time() + longer
     }
 
     /// `Skew_Time` (section 6.1).
@@ -370,6 +381,11 @@ impl Router {
     /// Returns the address that is to be announced next.
     pub fn next_announcement(&mut self) -> Option<IpAddr> {
         self.announcements.next(&self.config.addresses)
+    }
+
+    /// The virtual addresses in order.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.sorted
     }
 
     /// Whether its state may have changed since that was taken last.
@@ -421,7 +437,7 @@ impl Router {
     fn enter(&mut self, state: State, reason: Reason) {
         self.state = state;
         self.changed = Some(reason);
-        (self.was_put_off, self.has_answered) = (false, false);
+        (self.was_put_off, self.has_answered, self.lingers) = (false, false, false);
         (self.preempts_since, self.leaves, self.waits) = (None, None, None);
         self.announcements = Announcements::default();
     }
@@ -439,3 +455,6 @@ impl Router {
 
 /// How long a router that steps back with its group waits for another active one before it resigns.
 const GRACE: Duration = Duration::from_millis(5);
+
+/// The part of an interval that one lingers for: longer than an advertisement is on its way.
+const LINGERS: u32 = 8;

@@ -290,6 +290,21 @@ fn other_keys_do_not_let_a_nat_take_over_earlier() {
 }
 
 #[test]
+fn a_nat_without_virtual_routers_is_not_the_active_one() {
+    let mut driven = Driven::with(Config::default());
+    assert_eq!(driven.changed(), GOES[..1]);
+    let function = configured::<Cgnat>(nat());
+    let links = [("h-in", INSIDE), ("h-out", OUTSIDE)];
+    for (keys, changes) in [(config(json!({}), json!({})), COMES), (Config::default(), GOES)] {
+        assert!(driven.vrrp.reload(&keys, Some(&*function), driven.now));
+        driven.links(&links).pass(SILENCE);
+        let mut changed = driven.changed();
+        changed.sort_unstable_by_key(|change| changes.iter().position(|one| one == change));
+        assert_eq!(changed, changes);
+    }
+}
+
+#[test]
 fn a_nat_tells_of_no_routes() {
     let keys = config(json!({}), json!({"track": [{"route": "10.0.0.0/8", "decrement": 1}]}));
     let function = configured::<Cgnat>(nat());

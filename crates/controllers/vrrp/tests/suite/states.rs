@@ -194,6 +194,27 @@ fn a_reload_changes_the_virtual_routers_that_differ_alone() {
 }
 
 #[test]
+fn a_reload_of_others_leaves_a_group_as_it_is() {
+    let other = json!({"interface": "lan", "vrid": 1, "addresses": ["10.0.1.200"]});
+    let group = [("lan", 7, ADDRESS), ("core", 8, "10.0.2.254")].map(|(interface, vrid, address)| {
+        json!({"interface": interface, "vrid": vrid, "addresses": [address], "group": "both"})
+    });
+    let [one, two] = group;
+    let list =
+        |all: &[&serde_json::Value]| serde_json::from_value(json!({"routers": all})).expect("keys");
+    let mut driven = Driven::new(&list(&[&other, &one, &two]));
+    driven.links(&[("lan", LAN), ("core", 4)]).pass(SILENCE);
+    for keys in [list(&[&one, &two]), list(&[&other, &two, &one])] {
+        driven.reload(&keys);
+        let shown = Controller::show(&driven.vrrp);
+        let of_group = shown["routers"].as_array().expect("a list").iter();
+        let of_group = of_group.filter(|one| one["group"] == "both");
+        let seen: Vec<_> = of_group.map(|one| (&one["state"], &one["activations"])).collect();
+        assert_eq!(seen, [(&json!("active"), &json!(1)); 2]);
+    }
+}
+
+#[test]
 fn mistakes_of_others_are_alarms_until_they_are_over() {
     let mut driven = active(json!({}));
     driven.advertise(50, &["10.0.1.253"]).advertise(50, &["10.0.1.253"]);
@@ -218,6 +239,11 @@ fn an_address_that_the_router_refuses_is_left_to_others_for_a_while() {
     driven.router.apply(Update::SetRoute { prefix, next_hop: number, vrf: 0 }, 0).expect("room");
     driven.links(&[("lan", LAN)]).pass(SILENCE);
     assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("initialize", None));
+    assert_eq!(driven.alarmed(), [("address-refused", true)]);
+    // It tries anew at another interface.
+    driven.links(&[("lan", 9)]);
+    assert_eq!(driven.alarmed(), [("address-refused", false)]);
+    driven.pass(SILENCE);
     assert_eq!(driven.alarmed(), [("address-refused", true)]);
     driven.router.apply(Update::RemoveRoute { prefix, vrf: 0 }, 0).expect("it is there");
     driven.pass(Duration::from_secs(70));

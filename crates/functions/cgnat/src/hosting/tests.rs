@@ -180,14 +180,19 @@ fn host_interfaces_are_those_of_the_keys() {
     ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
     assert!(all.iter().all(|one| one.ipv6.is_none()), "the NAT has no IPv6");
-    for (key, wrong) in [
-        ("inside-host-interface: h-in", "inside-host-interface: all"),
-        ("inside-host-interface: h-in", "inside-host-interface: h-vlan"),
-        ("outside-ip: 192.0.2.1", "outside-ip: 198.18.0.1"),
+    for (right, wrong, key) in [
+        ("-interface: h-in", "-interface: all", "inside-host-interface"),
+        ("{name: h-out,", "{name: all,", "outside-host-interface"),
+        ("-interface: h-in", "-interface: h-vlan", "interfaces"),
+        ("inside-ip: 100.64.0.1", "inside-ip: 198.18.0.1", "inside-ip"),
+        ("outside-ip: 192.0.2.1", "outside-ip: 198.18.0.1", "outside-ip"),
+        ("ip: 192.0.3.1", "ip: 198.18.0.1", "interfaces"),
     ] {
-        let mut config: Config = serde_saphyr::from_str(&KEYS.replace(key, wrong)).expect("keys");
+        let keys = KEYS.replace(right, wrong);
+        assert_ne!(keys, KEYS);
+        let mut config: Config = serde_saphyr::from_str(&keys).expect("keys");
         let refused = Cgnat::validate(&mut config).expect_err(wrong);
-        assert_eq!(refused.key, "inside-host-interface", "{wrong}");
+        assert_eq!(refused.key, key, "{wrong}");
     }
 }
 

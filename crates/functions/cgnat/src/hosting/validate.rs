@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use function_kit::Invalid;
+use packet::PortId;
 use stages::icmpv4::is_host;
 
 use crate::config::Config;
 use crate::hosting::host_interfaces;
 use crate::types::networks::{holds, refuse};
+use crate::types::sides::{INSIDE, OUTSIDE};
 
 /// Checks the keys.
 ///
@@ -16,7 +18,12 @@ use crate::types::networks::{holds, refuse};
 pub(crate) fn validate(config: &Config) -> Result<(), Invalid> {
     let mut taken = BTreeSet::new();
     for one in host_interfaces(config) {
-        let (name, key) = (one.place.name(), "inside-host-interface");
+        let (key, key_of_ip) = match PortId(one.number as u8) {
+            INSIDE => ("inside-host-interface", "inside-ip"),
+            OUTSIDE => ("outside-host-interface", "outside-ip"),
+            _ => ("interfaces", "interfaces"),
+        };
+        let name = one.place.name();
         if !one.place.is_usable() {
             let what = format!("{name} is no name of an interface of Linux");
             let remedy = "Give one of at most 15 characters, neither 'all' nor 'default'";
@@ -30,7 +37,7 @@ pub(crate) fn validate(config: &Config) -> Result<(), Invalid> {
         let is_shared = |(_, network)| holds(network, ip.address.to_bits());
         if !is_host(ip.address) || config.outside().any(is_shared) {
             let what = format!("{name} would have {}, which subscribers share", ip.address);
-            return refuse(key, what, "Give the interface an address that is in no pool");
+            return refuse(key_of_ip, what, "Give the interface an address that is in no pool");
         }
     }
     Ok(())

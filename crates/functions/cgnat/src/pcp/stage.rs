@@ -103,6 +103,10 @@ impl Pipeline {
         if !self.interfaces.is_subscriber(&self.end_of(asker, 0, Far::default())) {
             return Err(reasons::NOT_INSIDE);
         }
+        // The active one of both answers, which has the mappings and tells their epoch.
+        if !self.state.opens {
+            return Err(reasons::NOT_ACTIVE);
+        }
         let answer = self.answer(asker, datagram.payload(), now).ok_or(reasons::PCP_IGNORED)?;
         Ok((asker, answer))
     }

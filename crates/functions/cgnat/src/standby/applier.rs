@@ -41,8 +41,8 @@ pub struct Applier {
     /// How far that was done.
     dropping: Option<Number>,
     dropped: u64,
-    /// Whether all was told, and nothing else is there.
-    is_whole: bool,
+    /// The connection on which all was told.
+    whole: Option<u64>,
 }
 
 impl Applier {
@@ -66,7 +66,7 @@ impl Applier {
             drops: false,
             dropping: None,
             dropped: 0,
-            is_whole: false,
+            whole: None,
         })
     }
 
@@ -100,7 +100,7 @@ impl Applier {
                 Received::Afresh => {
                     self.late.clear();
                     self.forgetting = Some(0);
-                    (self.dropping, self.is_whole) = (None, false);
+                    (self.dropping, self.whole) = (None, None);
                     break;
                 }
             }
@@ -116,7 +116,7 @@ impl Applier {
         self.refused += self.late.len() as u64;
         self.link().refuses(self.refused);
         self.late.clear();
-        (self.forgetting, self.dropping, self.is_whole) = (None, None, false);
+        (self.forgetting, self.dropping, self.whole) = (None, None, None);
     }
 
     /// Whether nothing waits to be applied, but for what cannot be yet.
@@ -124,9 +124,11 @@ impl Applier {
         self.heard.is_empty() && self.forgetting.is_none()
     }
 
-    /// Whether it has all that the NAT has that tells it now.
+    /// Whether it has all that the NAT has that tells it now, and nothing else: what changed there
+    /// while there was no connection is told on the next one, and then again that this was all.
     pub fn is_whole(&self) -> bool {
-        self.is_whole && self.heard.is_current()
+        let is_current = self.heard.is_current() && self.dropping.is_none();
+        is_current && self.whole == Some(self.link().connection())
     }
 
     /// Sessions that it had, and the other one had not.
@@ -181,7 +183,6 @@ impl Applier {
             self.dropped += 1;
         }
         self.dropping = (end < state.sessions.used()).then_some(end);
-        self.is_whole |= self.dropping.is_none();
     }
 
     /// Whether a session here is one of the NAT that tells now.
@@ -244,9 +245,9 @@ impl Applier {
             Change::Kept { number, kept } => {
                 self.own(state, number).is_some_and(|own| state.keep(own, &kept))
             }
-            Change::Whole => {
+            Change::Whole { connection } => {
                 self.dropping = self.drops.then_some(0);
-                self.is_whole = !self.drops;
+                self.whole = Some(connection);
                 true
             }
             Change::Epoch { ms } => {
@@ -298,7 +299,7 @@ fn replaces(change: &Change, other: &Change) -> bool {
         | Change::Pool { .. }
         | Change::Limit { .. }
         | Change::Epoch { .. }
-        | Change::Whole => None,
+        | Change::Whole { .. } => None,
     };
     match (change, other) {
         (Change::Kept { kept, .. }, Change::Kept { kept: other_kept, .. }) => {

@@ -12,7 +12,7 @@
 //! | 5 | most sessions of a subscriber (4) |
 //! | 6 to 9 | what is kept of a session beside its record: see `kept.rs` |
 //! | 10 | milliseconds for which mappings that were asked for are known (8) |
-//! | 11 | nothing: all that there is was told |
+//! | 11 | all that there is was told: on which connection ([`replication::Link::connection`], 8) |
 //!
 //! Flags of a session: in the lowest three bits what its other end is ([`Far::kind`]), 8 where
 //! something is kept of it alone, which follows.
@@ -73,7 +73,10 @@ pub enum Change {
         ms: u64,
     },
     /// All that there is was told, in this change and those before it.
-    Whole,
+    Whole {
+        /// What both sides call the connection that was there then.
+        connection: u64,
+    },
 }
 
 /// A session as it is told.
@@ -98,7 +101,7 @@ pub struct Told {
 
 impl replication::Change for Change {
     const MAGIC: [u8; 8] = *b"plumbnat";
-    const VERSION: u16 = 4;
+    const VERSION: u16 = 5;
     const LEN_MAX: usize = 1 + 4 + kept::LEN_MAX;
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -136,7 +139,10 @@ impl replication::Change for Change {
                 out.push(EPOCH);
                 out.extend(ms.to_be_bytes());
             }
-            Change::Whole => out.push(WHOLE),
+            Change::Whole { connection } => {
+                out.push(WHOLE);
+                out.extend(connection.to_be_bytes());
+            }
         }
     }
 
@@ -164,7 +170,7 @@ impl replication::Change for Change {
             }
             LIMIT => Ok(Change::Limit { sessions: number(bytes)? }),
             EPOCH => Ok(Change::Epoch { ms: u64::from_be_bytes(take(bytes)?) }),
-            WHOLE => Ok(Change::Whole),
+            WHOLE => Ok(Change::Whole { connection: u64::from_be_bytes(take(bytes)?) }),
             kind => {
                 let session = number(bytes)?;
                 Ok(Change::Kept { number: session, kept: Kept::read(kind, bytes)? })

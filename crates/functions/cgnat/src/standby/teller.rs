@@ -38,6 +38,8 @@ pub struct Teller {
     handed_over: u64,
     /// How often all was told, or begun to be.
     resynchronisations: u64,
+    /// On which connection it told that this was all, or will.
+    connection: u64,
     /// Whether it waits for somebody to tell everything to.
     is_new: bool,
     whole: Whole,
@@ -92,6 +94,7 @@ impl Teller {
             link,
             handed_over: 0,
             resynchronisations: 0,
+            connection: 0,
             is_new: true,
             whole: Whole::default(),
             walk: Walk { hand: 0, last: now, per_tick: per_tick as u64 + 1, owed: 0 },
@@ -107,6 +110,8 @@ impl Teller {
 
     /// Hands over what is to be told, as much as a round may.
     pub fn round(&mut self, state: &mut State, now: Ticks) {
+        // Before it asks what must be told on it.
+        let connection = self.link.connection();
         let wanted = self.link.resynchronisations();
         if wanted != self.resynchronisations {
             self.resynchronisations = wanted;
@@ -126,6 +131,10 @@ impl Teller {
             // Nobody has listened yet; the first who does is told everything.
             return;
         }
+        if std::mem::replace(&mut self.connection, connection) != connection {
+            // What changed while there was none comes first.
+            self.whole.end = true;
+        }
         let moment = state.times.moment(now);
         self.tell_settings(state);
         self.tell_dirty(state, moment);
@@ -133,7 +142,7 @@ impl Teller {
         self.tell_ports(state, moment);
         self.tell_epoch(state, (now, moment));
         if self.whole.end && self.has_told_all_but_end(state) {
-            self.whole.end = !self.tell(Change::Whole);
+            self.whole.end = !self.tell(Change::Whole { connection });
         }
         self.walk(state, (now, moment));
     }
@@ -161,7 +170,8 @@ impl Teller {
 
     /// Whether all that is to be told was handed over.
     pub fn has_told(&self, state: &State) -> bool {
-        let is_current = self.link.resynchronisations() == self.resynchronisations;
+        let is_current = self.link.connection() == self.connection
+            && self.link.resynchronisations() == self.resynchronisations;
         is_current && !self.is_new && !self.whole.end && self.has_told_all_but_end(state)
     }
 

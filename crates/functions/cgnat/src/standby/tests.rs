@@ -69,7 +69,7 @@ fn change() -> impl Strategy<Value = Change> {
         any::<u32>().prop_map(|sessions| Change::Limit { sessions }),
         (any::<u32>(), kept()).prop_map(|(number, kept)| Change::Kept { number, kept }),
         any::<u64>().prop_map(|ms| Change::Epoch { ms }),
-        Just(Change::Whole),
+        any::<u64>().prop_map(|connection| Change::Whole { connection }),
     ]
 }
 

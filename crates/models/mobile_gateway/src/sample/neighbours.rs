@@ -10,6 +10,7 @@ use function_mobile_gateway::config::{BaseStation, NextHop, Route};
 use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::build::{NeighbourMessage, datagram, frame, packet};
 use model_kit::check::Step;
+use wire::ipv6::link_local;
 use wire::{MacAddr, arp, ethernet, protocol};
 
 use super::steps::Sample;
@@ -160,13 +161,6 @@ fn arp_frame(sample: &Sample, operation: u16, hop: Ipv4Addr, mac: MacAddr) -> Ve
     // A frame whose source is no station's address tests another reason to drop it.
     let source = if mac.is_multicast() || mac == MacAddr::ZERO { SECOND } else { mac };
     frame(gw_mac, source, ethernet::TYPE_ARP, &packet)
-}
-
-/// The link-local address of the gateway (RFC 4291 appendix A).
-fn link_local(mac: MacAddr) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac.0;
-    let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
-    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
 }
 
 fn wait(sample: &mut Sample, seconds: u64) {

@@ -19,6 +19,7 @@ use testkit::pair::Pair;
 use testkit::random::Random;
 use units::BytesPerSec;
 use wire::gtpu::{self, GTPU_PORT};
+use wire::ipv6::link_local;
 use wire::{MacAddr, arp, ethernet, protocol};
 
 use crate::frames::{ACCESS, CORE, kinds};
@@ -167,12 +168,6 @@ fn removed(neighbour: usize) -> Update {
 
 fn prefix(neighbour: usize) -> Prefixed<IpAddr> {
     Prefixed { address: network(neighbour, 0).into(), len: 24 }
-}
-
-/// The link-local address of a MAC address (RFC 4291 appendix A).
-fn link_local(MacAddr([a, b, c, d, e, f]): MacAddr) -> Ipv6Addr {
-    let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
-    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
 }
 
 /// Adds a next hop that is asked for, with a route, or has a base station asked for.

@@ -19,8 +19,10 @@ pub struct Value {
 }
 
 impl Value {
-    /// All that there is was told.
-    const WHOLE: Value = Value { number: u32::MAX, value: 0 };
+    /// All that there is was told on a connection.
+    fn whole(connection: u64) -> Value {
+        Value { number: WHOLE, value: connection as u32 }
+    }
 }
 
 impl Change for Value {
@@ -92,7 +94,7 @@ impl Settings {
         let machine = Standby::new(self.at, own, self.credentials(2), (producer, link.clone()));
         let hearing = Hearing::new(ring, link.clone());
         let values = BTreeMap::new();
-        (machine, Applier { hearing, link, values, afresh: 0, told: None, is_whole: false })
+        (machine, Applier { hearing, link, values, afresh: 0, told: None, whole: None })
     }
 }
 
@@ -109,6 +111,8 @@ pub struct Teller {
     step: u32,
     /// Whether it has to tell yet that all was told.
     owes_whole: bool,
+    /// The connection that it saw last, and what it had then.
+    pub connected: (u64, BTreeMap<u32, u32>),
     /// Whether it waits for somebody to tell everything to.
     is_new: bool,
 }
@@ -125,6 +129,7 @@ impl Teller {
             next: 1,
             step: 1,
             owes_whole: false,
+            connected: (0, BTreeMap::new()),
             is_new: false,
         }
     }
@@ -138,16 +143,21 @@ impl Teller {
 
     /// Hands over what there is room for.
     pub fn round(&mut self) {
+        let connection = self.link.connection();
         let wanted = self.link.resynchronisations();
         if wanted != self.resynchronisations {
             self.resynchronisations = wanted;
             self.dirty.extend(self.values.keys());
-            (self.is_new, self.owes_whole) = (false, self.step == 2);
+            self.is_new = false;
+        }
+        if self.connected.0 != connection {
+            self.connected = (connection, self.values.clone());
+            self.owes_whole = self.step == 2;
         }
         while wanted > 0 && !self.is_new && self.ring.slots() > 0 {
             let change = match self.dirty.pop_first() {
                 Some(number) => Value { number, value: self.values[&number] },
-                None if std::mem::take(&mut self.owes_whole) => Value::WHOLE,
+                None if std::mem::take(&mut self.owes_whole) => Value::whole(connection),
                 None => return,
             };
             assert!(self.ring.push(change).is_ok(), "there is room");
@@ -158,6 +168,7 @@ impl Teller {
     /// Whether its machine has all that it has to tell.
     fn has_told(&self) -> bool {
         self.resynchronisations == self.link.resynchronisations()
+            && self.connected.0 == self.link.connection()
             && self.dirty.is_empty()
             && !self.is_new
             && !self.owes_whole
@@ -176,7 +187,8 @@ pub struct Applier {
     pub afresh: u64,
     /// Of one of a pair, numbers that were told by the one that tells now.
     told: Option<BTreeSet<u32>>,
-    is_whole: bool,
+    /// The connection on which all was told.
+    whole: Option<u32>,
 }
 
 impl Applier {
@@ -191,13 +203,13 @@ impl Applier {
                         None => self.values.clear(),
                         Some(told) => told.clear(),
                     }
-                    (self.afresh, self.is_whole) = (self.afresh + 1, false);
+                    (self.afresh, self.whole) = (self.afresh + 1, None);
                 }
-                (Received::Change(Value::WHOLE), told) => {
+                (Received::Change(Value { number: WHOLE, value }), told) => {
                     // What the one that tells has not got is not true.
                     let told = told.as_ref().ok_or("nobody of a pair")?;
                     self.values.retain(|number, _| told.contains(number));
-                    self.is_whole = true;
+                    self.whole = Some(value);
                 }
                 (Received::Change(Value { number, value }), told) => {
                     let before = self.values.insert(number, value);
@@ -214,7 +226,8 @@ impl Applier {
 
     /// Whether it has all that the one that tells has told.
     pub fn is_synchronised(&self) -> bool {
-        self.is_whole && self.hearing.is_current()
+        let connection = self.link.connection() as u32;
+        self.hearing.is_current() && self.whole == Some(connection)
     }
 }
 
@@ -261,13 +274,16 @@ impl Member {
                 self.applier.values = std::mem::take(&mut self.teller.values);
                 self.left = is_heard.then(|| self.applier.values.clone());
                 self.teller.dirty.clear();
-                self.applier.is_whole = false;
+                self.applier.whole = None;
             }
             _ => {}
         }
         Ok(is_other)
     }
 }
+
+/// The number of what is no value: all that there is was told.
+const WHOLE: u32 = u32::MAX;
 
 /// For how long one of a pair waits for the other one.
 const PATIENCE_NS: u64 = 50_000_000;

@@ -48,12 +48,17 @@ impl Simulation for Pair {
 
     fn world(seed: u64) -> (World<Node>, Pair) {
         let mut world = World::new(seed);
-        let priorities = [[100, 200], [200, 100]][world.random().below(2) as usize];
+        let priorities = [[100, 200], [200, 100], [100, 100]][world.random().below(3) as usize];
         let has_preemption = world.random().below(3) > 0;
+        // Of equal ones, each may have the greater address on a link.
+        let is_crossed = world.random().below(2) > 0;
+        let at =
+            |link, place| primary(false, if is_crossed && link == 1 { 1 - place } else { place });
         let nodes = [0, 1].map(|place| {
             let commands: Vec<Command> = (0..2)
                 .map(|link| {
                     let mut config = config(link, place, priorities[place]);
+                    config.primary = at(link, place);
                     config.has_preemption = has_preemption;
                     Command::Add(link as u32, config)
                 })
@@ -61,8 +66,8 @@ impl Simulation for Pair {
             world.add_node(move |_| (Node::Router(Box::new(Vrrp::new(2, 0))), commands.clone()))
         });
         let quality = Quality { delay: Duration::from_micros(200), ..Quality::GOOD };
-        for _ in 0..2 {
-            world.add_link([0, 1].map(|place| (nodes[place], primary(false, place))), quality);
+        for link in 0..2 {
+            world.add_link([0, 1].map(|place| (nodes[place], at(link, place))), quality);
         }
         (world, Pair { priorities, has_preemption, is_troubled: false })
     }
@@ -97,7 +102,7 @@ impl Simulation for Pair {
         let all = [0, 1].map(|node| router(world, node).map(states));
         let is_active = all.map(|one| one == Some([State::Active; 2]));
         let higher = usize::from(self.priorities[1] > self.priorities[0]);
-        let is_right = match self.has_preemption {
+        let is_right = match self.has_preemption && self.priorities[0] != self.priorities[1] {
             true => is_active[higher] && !is_active[1 - higher],
             false => is_active[0] != is_active[1],
         };

@@ -115,7 +115,7 @@ fn preemption_waits_for_its_delay_from_when_it_could_begin() {
     bench.pass(ms(330));
     assert_eq!(bench.take_changes().last(), Some(&(State::Active, Reason::Preemption, false)));
     // A router that is gone is replaced without delay.
-    let mut bench = Bench::new([Command::Add(0, delayed)]);
+    let mut bench = Bench::new([Command::Add(0, delayed.clone())]);
     bench.hear(9, 150);
     bench.pass(ms(330));
     assert_eq!(bench.take_changes().last(), Some(&(State::Active, Reason::Silence, false)));
@@ -124,6 +124,17 @@ fn preemption_waits_for_its_delay_from_when_it_could_begin() {
     for (priority, count) in [(150, 9), (250, 1), (150, 10)] {
         for _ in 0..count {
             bench.hear(9, priority);
+            bench.pass(ms(100));
+            assert_eq!(bench.state(), State::Backup);
+        }
+    }
+    // Nor does the time without preemption.
+    let mut bench = Bench::new([Command::Add(0, delayed.clone())]);
+    for has_preemption in [true, false, true] {
+        delayed.has_preemption = has_preemption;
+        bench.tell(Command::Change(0, delayed.clone()));
+        for _ in 0..9 {
+            bench.hear(9, 150);
             bench.pass(ms(100));
             assert_eq!(bench.state(), State::Backup);
         }

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use engine::{EventKind, Function};
 use function_cgnat::Update;
 use function_cgnat::reasons::Tally;
+use function_kit::{Condition, NetworkFunction, When};
 use protocol_kit::{Input, Output, Random};
 use simulation::{Quality, World};
 use testkit::device::Outcome;
@@ -19,6 +20,7 @@ use testkit::pair::clock;
 use super::failover::{answer, packet};
 use super::*;
 use crate::frames::{INSIDE, OUTSIDE, net};
+use crate::pcp;
 
 /// A machine beside a NAT as a node of its own.
 struct Beside(Companion);
@@ -61,6 +63,10 @@ impl Two {
             sessions_per_subscriber: 0,
             ..lasting()[0].clone()
         };
+        Two::of(seed, config)
+    }
+
+    fn of(seed: u64, config: Config) -> Two {
         let machines: [Rc<RefCell<Option<Companion>>>; 2] = Default::default();
         let mut world = World::new(seed);
         for machine in &machines {
@@ -225,6 +231,9 @@ fn one_that_dies_loses_no_acknowledged_session_and_takes_its_place_again_without
     // It is back, is told everything, and only then may be active.
     two.begin(0);
     assert!(two.open(0, 9000).expect_err("it is not active").contains("not-active"));
+    // An operator hears of it.
+    let tells = |one: &Condition| matches!(one.when, When::Dropping(&["not-active"]));
+    assert!(function_cgnat::Cgnat::CONDITIONS.iter().any(tells));
     two.until("told", |two| two.events(0).contains(&EventKind::Synchronised));
     two.follow(1);
     for number in 5000..5600 {
@@ -244,6 +253,63 @@ fn one_that_dies_loses_no_acknowledged_session_and_takes_its_place_again_without
     assert!(two.open(1, 9000).expect_err("it is not active").contains("not-active"));
     two.follow(0);
     assert_eq!(two.nat(0).function_mut().replication().refused, 0);
+}
+
+#[test]
+fn one_that_lost_the_other_for_a_while_knows_nothing_before_it_was_told_what_it_missed() {
+    let mut two = Two::new(4);
+    two.set_active(0, true);
+    two.until("active", |two| two.state(0).opens);
+    for number in 0..500 {
+        two.open(0, number).expect("a session");
+    }
+    two.follow(0);
+    for round in 0..2 {
+        two.world.link(0).is_cut = true;
+        let is_apart = |two: &mut Two| {
+            let mut is_gone = |side| !two.nat(side).function_mut().replication().is_connected;
+            is_gone(0) && is_gone(1)
+        };
+        two.until("apart", is_apart);
+        two.events(1);
+        for number in 500 + round * 5000..5000 + round * 5000 {
+            two.open(0, number).expect("a session");
+        }
+        let missed = two.sessions(0);
+        two.world.link(0).is_cut = false;
+        two.until("told", |two| two.events(1).contains(&EventKind::Synchronised));
+        assert_eq!(two.sessions(1), missed, "it says so when it has them all");
+        let status = two.nat(1).function_mut().replication();
+        assert_eq!(status.resynchronisations, 1, "it goes on where it was: {status:?}");
+    }
+}
+
+#[test]
+fn mappings_are_the_active_ones_to_give_and_to_take_back() {
+    let mut two = Two::of(5, pcp::config());
+    let config = two.config.clone();
+    let ask = |two: &mut Two, side, lifetime| {
+        let frame = pcp::Request { lifetime, ..pcp::Request::of(4000) }.frame(&config);
+        two.pass(side, INSIDE, &frame)
+    };
+    two.set_active(0, true);
+    two.until("active", |two| two.state(0).opens);
+    ask(&mut two, 0, 3600).expect("a mapping");
+    two.follow(0);
+    let count = |two: &mut Two, side| {
+        let granted = two.state(side).granted.as_ref();
+        granted.map(|granted| granted.count())
+    };
+    for lifetime in [60, 0] {
+        assert!(ask(&mut two, 1, lifetime).expect_err("it is not active").contains("not-active"));
+        assert_eq!([0, 1].map(|side| count(&mut two, side)), [Some(1); 2]);
+    }
+    two.set_active(0, false);
+    two.set_active(1, true);
+    two.until("turned", |two| two.state(1).opens && !two.state(0).opens);
+    ask(&mut two, 1, 0).expect("an answer");
+    two.follow(1);
+    assert_eq!([0, 1].map(|side| count(&mut two, side)), [Some(0); 2]);
 }
 
 #[test]

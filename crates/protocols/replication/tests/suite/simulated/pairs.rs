@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use protocol_kit::{Input, Machine, Output, Random, Time};
+use protocol_kit::{Arrival, Content, Input, Machine, Neighbour, Output, Random, Socket, Time};
 use protocol_replication::{Pair, Part, Trouble};
 use simulation::{Quality, Said, Simulation, World, simulate};
 
@@ -24,6 +24,8 @@ struct Node {
     will_want: Option<(Time, bool)>,
     is_quiet: bool,
     has_set: bool,
+    /// Whether its applier had all when that was looked at last.
+    is_whole: bool,
     turn: Option<Time>,
     choice: Option<Time>,
 }
@@ -32,6 +34,8 @@ struct Node {
 enum Command {
     /// After a time, to tell or to be told.
     Want(Duration, bool),
+    /// The connection that it has made ends, and it may make another one.
+    Break,
     /// Nothing changes any more.
     Rest,
 }
@@ -45,6 +49,8 @@ enum Report {
     Turned([Part; 2]),
     /// All is acknowledged, and it was not before.
     Synchronised,
+    /// All was told, and it was not before.
+    Whole,
     /// A change was applied out of order.
     Wrong(String),
 }
@@ -62,7 +68,7 @@ struct Seen {
     /// What each had when it last handed over, and when.
     left: [Option<(Time, BTreeMap<u32, u32>)>; 2],
     /// How often a law was held against something.
-    looked: [u32; 2],
+    looked: [u32; 3],
 }
 
 #[test]
@@ -82,6 +88,7 @@ impl Node {
             will_want: None,
             is_quiet: false,
             has_set: true,
+            is_whole: false,
             turn: None,
             choice: None,
         }
@@ -102,9 +109,13 @@ impl Node {
             (0..count).for_each(set);
             self.has_set = true;
         }
-        match self.member.round(self.wants, now.0, APPLIED_MAX) {
+        let done = self.member.round(self.wants, now.0, APPLIED_MAX);
+        let is_whole = self.member.applier.is_synchronised();
+        let was_whole = std::mem::replace(&mut self.is_whole, is_whole);
+        match done {
             Err(what) => Some(Report::Wrong(what)),
             Ok(true) => Some(Report::Turned([before, self.member.roles.part()])),
+            Ok(false) if is_whole && !was_whole => Some(Report::Whole),
             Ok(false) if was_synchronised && std::mem::take(&mut self.has_set) => {
                 Some(Report::Synchronised)
             }
@@ -121,6 +132,10 @@ impl Machine for Node {
         match input {
             Input::Command(Command::Want(span, wants)) => {
                 self.will_want = Some((now.after(span), wants));
+            }
+            Input::Command(Command::Break) => {
+                let arrival = Arrival::Finished { socket: STREAM };
+                self.machine.input(now, Input::Arrival(arrival));
             }
             Input::Command(Command::Rest) => self.is_quiet = true,
             Input::Arrival(arrival) => self.machine.input(now, Input::Arrival(arrival)),
@@ -165,10 +180,13 @@ impl Seen {
             1 => [false, false],
             other => [other % 2 == 0, other % 2 == 1],
         };
+        let breaks = random.below(2) > 0;
         for node in [0, 1] {
             world.command(node, Command::Want(spans[node], wants[node]));
             if is_last {
                 world.command(node, Command::Rest);
+            } else if breaks {
+                world.command(node, Command::Break);
             }
         }
     }
@@ -195,6 +213,23 @@ impl Seen {
         contains(theirs, &told, "was acknowledged")?;
         self.acknowledged = Some((from, world.now(), told));
         Ok(())
+    }
+
+    /// A node says that it has all that the other one had when their connection came about.
+    fn whole(&mut self, world: &World<Node>, node: usize) -> Result<(), String> {
+        let [Some(ours), Some(theirs)] = [node, 1 - node].map(|node| world.machine(node)) else {
+            return Ok(());
+        };
+        let (connection, told) = &theirs.member.teller.connected;
+        // Another life of it may have begun since.
+        if *connection == 0 {
+            return Ok(());
+        }
+        if ours.member.applier.link.connection() != *connection {
+            return Err("the other one has not seen the connection yet".to_owned());
+        }
+        self.looked[2] += 1;
+        contains(ours.member.values(), told, "was there before")
     }
 
     /// A node has another part.
@@ -290,6 +325,7 @@ impl Simulation for Seen {
                 Ok(())
             }
             Report::Synchronised => self.synchronised(world, *node),
+            Report::Whole => self.whole(world, *node),
             Report::Turned(parts) => self.turned(world, *node, *parts),
         }
     }
@@ -303,6 +339,19 @@ impl Simulation for Seen {
         if parts != [Part::Telling, Part::Told] {
             return Err(format!("not as was wanted: {parts:?}"));
         }
+        for (node, side) in [(one, "standby at"), (other, "active, to")] {
+            let shown = node.machine.neighbours(world.now());
+            let is_it = |one: &Neighbour| {
+                one.address.starts_with(side) && (one.state == "connected") == self.is_alike
+            };
+            let is_hidden = |socket| {
+                let trace = node.machine.trace(Socket(socket));
+                matches!(trace.map(|trace| trace.content), Some(Content::Hidden))
+            };
+            if shown.len() != 1 || !shown.iter().all(is_it) || ![1, 2].into_iter().all(is_hidden) {
+                return Err(format!("at the end this is shown: {shown:?}"));
+            }
+        }
         let status = [ours.teller.link.status(), theirs.applier.link.status()];
         if !self.is_alike {
             let is_untold = ours.applier.afresh + theirs.applier.afresh == 0;
@@ -315,6 +364,9 @@ impl Simulation for Seen {
         }
     }
 }
+
+/// The stream of a connection that a node has made.
+const STREAM: Socket = Socket(2);
 
 /// All faults are over after this time.
 const FAULTS: Duration = Duration::from_secs(4);

@@ -192,11 +192,27 @@ fn links_that_come_later_let_in_what_waits_for_them() {
 #[test]
 fn a_connection_that_is_lost_is_an_alarm_until_it_is_back() {
     let mut driven = Driven::new();
-    driven.pass(KEEP * 2);
-    assert_eq!(driven.alarms, []);
-    driven.connect().finish();
-    driven.connect();
+    driven.pass(SETTLE / 2).connect().pass(SETTLE).finish().connect();
     let said = |alarm: &controller_kit::Alarm| (alarm.cause, alarm.severity);
     let said: Vec<_> = driven.alarms.iter().map(said).collect();
-    assert_eq!(said, [("fpm-down", Some(Severity::Major)), ("fpm-down", None)]);
+    assert_eq!(said, DOWN_AND_BACK);
 }
+
+#[test]
+fn a_zebra_that_never_connects_is_an_alarm_until_it_does() {
+    for has_routes in [false, true] {
+        let mut driven = if has_routes { driven() } else { Driven::new() };
+        driven = driven.restarted(Config::default());
+        driven.pass(SETTLE - Duration::from_millis(1));
+        assert_eq!(driven.alarms, []);
+        driven.pass(Duration::from_millis(1));
+        assert_eq!(driven.alarms.len(), 1);
+        driven.pass(KEEP * 2).connect().pass(SETTLE * 2);
+        let said = |alarm: &controller_kit::Alarm| (alarm.cause, alarm.severity);
+        let said: Vec<_> = driven.alarms.iter().map(said).collect();
+        assert_eq!(said, DOWN_AND_BACK);
+    }
+}
+
+const DOWN_AND_BACK: [(&str, Option<Severity>); 2] =
+    [("fpm-down", Some(Severity::Major)), ("fpm-down", None)];

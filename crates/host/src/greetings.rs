@@ -1,5 +1,5 @@
-//! Accepted streams in the handshake of TLS, of which no machine has heard. They have numbers of their
-//! own, so that one who is silent keeps nobody from a machine's.
+//! Accepted streams in the handshake of TLS, of which no machine has heard. They have numbers of
+//! their own, so that one who is silent keeps nobody from a machine's.
 
 use std::collections::BTreeMap;
 use std::io;

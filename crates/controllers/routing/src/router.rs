@@ -132,8 +132,8 @@ impl Router {
     }
 }
 
-/// The end of a table whose room is counted from what is configured, of which there is so much: what
-/// it has had with nothing configured. It stays as large as it was when a reload brings more.
+/// The end of a table whose room is counted from what is configured, of which there is so much:
+/// what it has had with nothing configured. It stays as large as it was when a reload brings more.
 fn lasting_end(configured: u32, room: u32) -> u32 {
     let spare = room - configured;
     if spare > configured { spare } else { room }

@@ -129,7 +129,9 @@ impl Daemon {
         let mut running = prepared.launch(queues, &launch)?;
         let planes = running.take_planes();
         let board = Arc::<Board>::default();
-        let host = opened.map(|opened| HostThread::start(opened, planes, &board)).transpose()?;
+        let worker = running.first_thread();
+        let start = |opened| HostThread::start(opened, planes, worker, &board);
+        let host = opened.map(start).transpose()?;
         let socket = server.path().to_owned();
         let metrics = configuration.metrics.as_ref();
         let metrics = metrics.map(|metrics| Exposed::start(metrics, remote.clone())).transpose()?;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 
 use engine::steering::worker_of;
 use engine::{Function, Order, Plane, Port, Refusal, Tap};
@@ -261,6 +261,11 @@ impl Team {
     /// Takes the other ends of the workers' planes, in the order of the workers.
     pub fn take_planes(&mut self) -> Vec<Plane> {
         self.members.iter_mut().filter_map(|member| member.plane.take()).collect()
+    }
+
+    /// The thread of the first worker, who takes what the host sends.
+    pub fn first_thread(&self) -> Option<Thread> {
+        self.members.first()?.thread.as_ref().map(|thread| thread.thread().clone())
     }
 
     /// Returns each worker's counters and times.

@@ -15,6 +15,7 @@ use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, 
 
 use crate::counters::Counters;
 use crate::error::SocketError;
+use crate::greetings::{self, Greetings};
 use crate::links::Links;
 use crate::observed::Observed;
 use crate::observer::Observer;
@@ -31,9 +32,7 @@ pub struct Host<M: Machine> {
     listeners: BTreeSet<Socket>,
     /// Listeners for whose streams the kernel has no room, and when they try again.
     resting: BTreeMap<Socket, Time>,
-    /// Accepted streams in the handshake of TLS, of which the machine has not heard, and when it
-    /// takes too long.
-    greeting: BTreeMap<Socket, Time>,
+    greetings: Greetings,
     /// Streams with bytes or an end that departed and were not given to the kernel.
     departing: BTreeSet<Socket>,
     links: Links,
@@ -66,7 +65,7 @@ impl<M: Machine> Host<M> {
             sockets: BTreeMap::new(),
             listeners: BTreeSet::new(),
             resting: BTreeMap::new(),
-            greeting: BTreeMap::new(),
+            greetings: Greetings::default(),
             departing: BTreeSet::new(),
             links,
             observed: Observed::new(&Arc::default(), ""),
@@ -141,8 +140,8 @@ impl<M: Machine> Host<M> {
         let now = self.now();
         // One that is past stands for at once.
         let deadline = self.machine.deadline().map(|deadline| deadline.max(now));
-        let waits = deadline.iter().chain(self.resting.values()).chain(self.greeting.values());
-        let waits = waits.map(|time| time.since(now));
+        let waits = deadline.iter().chain(self.resting.values()).copied();
+        let waits = waits.chain(self.greetings.until()).map(|time| time.since(now));
         let wait = waits
             .fold(if self.is_restless { Duration::ZERO } else { patience }, Ord::min)
             .min(WAIT_MAX);
@@ -166,6 +165,7 @@ impl<M: Machine> Host<M> {
             match event.data() {
                 LINKS => self.links_ready(),
                 WAKE => drop(self.wake.as_ref().map(|event| event.read())),
+                number @ greetings::BASE.. => self.greet(number - greetings::BASE),
                 number => self.ready(Socket(number as u32), event.events()),
             }
         }
@@ -192,9 +192,6 @@ impl<M: Machine> Host<M> {
                     observed.hears(&arrival, &*machine, None);
                     machine.input(now, Input::Arrival(arrival));
                 });
-                if stream.stands() {
-                    self.greeting.remove(&number);
-                }
                 self.go_on(number, done, now);
             }
             Some(Kind::Udp(_) | Kind::Packets(_) | Kind::Frames(_) | Kind::Netlink(_)) => {
@@ -383,12 +380,9 @@ impl<M: Machine> Host<M> {
 
     /// A socket is not there, or no longer.
     fn fail(&mut self, socket: Socket, error: SocketError, now: Time) {
-        let is_known = !self.greeting.contains_key(&socket);
         drop(self.remove(socket));
         self.note_failure(error);
-        if is_known {
-            self.tell(now, Arrival::Failed { socket });
-        }
+        self.tell(now, Arrival::Failed { socket });
     }
 
     fn note_failure(&mut self, error: SocketError) {
@@ -403,8 +397,9 @@ impl<M: Machine> Host<M> {
         self.departing.remove(&number);
         self.observed.closed(number);
         self.resting.remove(&number);
-        self.greeting.remove(&number);
-        self.listeners.remove(&number);
+        if self.listeners.remove(&number) {
+            self.greetings.end_of(number);
+        }
         // Its number may be one that a listener waits for.
         let waits = |one: &Socket| match self.sockets.get_mut(one).map(|held| &mut held.kind) {
             Some(Kind::Listener(listener)) if listener.streams.contains(&number.0) => {
@@ -423,7 +418,7 @@ impl<M: Machine> Host<M> {
     }
 }
 
-/// What the kernel calls the links; sockets have their numbers, which are smaller.
+/// What the kernel calls the links; sockets and greetings have numbers, which are smaller.
 const LINKS: u64 = u64::MAX;
 
 /// What the kernel calls the event that ends a turn.

@@ -5,11 +5,10 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::sync::Arc;
 
 use nix::libc;
 use nix::sys::epoll::EpollFlags;
-use protocol_kit::{Endpoint, StreamOptions, Tls};
+use protocol_kit::{Endpoint, StreamOptions, Time};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::options;
@@ -30,7 +29,7 @@ pub(crate) struct Listener {
     /// The file of a Unix socket.
     file: Option<Metadata>,
     /// By what its streams are encrypted.
-    tls: Option<Arc<Tls>>,
+    tls: Option<tls::Accepting>,
 }
 
 impl Listener {
@@ -65,7 +64,7 @@ impl Listener {
         };
         socket.listen(BACKLOG)?;
         let (at, streams, lowest) = (at.clone(), streams.clone(), streams.start);
-        let tls = options.tls.clone();
+        let tls = options.tls.clone().map(tls::Accepting::new);
         Ok(Listener { socket, at, streams, lowest, rests: false, file, tls })
     }
 
@@ -93,8 +92,8 @@ impl Listener {
     ///
     /// # Errors
     /// When the files are of no use any more.
-    pub fn session(&self) -> io::Result<Option<Session>> {
-        self.tls.as_ref().map(|tls| Session::accepted(tls)).transpose()
+    pub fn session(&mut self, now: Time) -> io::Result<Option<Session>> {
+        self.tls.as_mut().map(|tls| Session::accepted(tls.config(now)?)).transpose()
     }
 }
 

@@ -62,6 +62,13 @@ pub(crate) struct Accepted {
     pub peer: Option<SocketAddr>,
 }
 
+impl Accepted {
+    /// The far end, for errors.
+    pub fn peer(&self) -> String {
+        self.peer.map_or("Unix".into(), |peer| Endpoint::Tcp(peer).to_string())
+    }
+}
+
 /// What hears of arrivals.
 pub(crate) type Tell<'a> = &'a mut dyn FnMut(Arrival<'_>);
 
@@ -98,15 +105,15 @@ impl Stream {
         Ok(Stream::new(number, socket, to.to_string(), tls))
     }
 
-    /// A stream that a listener has accepted. A plain one stands.
+    /// A stream that a listener has accepted, and that stands.
     pub fn accepted(
         number: protocol_kit::Socket,
         accepted: Accepted,
         tls: Option<Session>,
     ) -> Stream {
-        let peer = accepted.peer.map_or("Unix".into(), |peer| Endpoint::Tcp(peer).to_string());
+        let peer = accepted.peer();
         let stream = Stream::new(number, accepted.socket, peer, tls);
-        Stream { is_connected: true, stands: stream.tls.is_none(), ..stream }
+        Stream { is_connected: true, stands: true, ..stream }
     }
 
     fn new(
@@ -128,11 +135,6 @@ impl Stream {
             has_ended: false,
             is_silent: false,
         }
-    }
-
-    /// Whether the machine has heard of it.
-    pub fn stands(&self) -> bool {
-        self.stands
     }
 
     /// Its ends, the local one first; `None` of a Unix socket.

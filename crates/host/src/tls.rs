@@ -15,14 +15,16 @@ mod verifier;
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use nix::libc;
 use protocol_kit::Tls;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, Connection, ServerConnection};
+use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use socket2::Socket;
 
 pub use files::check;
+pub(crate) use files::{Accepting, FILES_AGE_MAX};
 pub(crate) use trouble::Failure;
 pub use trouble::{TlsCounters, TlsTrouble};
 
@@ -56,9 +58,9 @@ impl Session {
     /// The side that has accepted.
     ///
     /// # Errors
-    /// When the files are of no use.
-    pub fn accepted(tls: &Tls) -> io::Result<Session> {
-        let connection = ServerConnection::new(files::server(tls)?);
+    /// When what is in the files is of no use.
+    pub fn accepted(config: Arc<ServerConfig>) -> io::Result<Session> {
+        let connection = ServerConnection::new(config);
         Ok(Session::new(connection.map_err(trouble::of)?.into()))
     }
 

@@ -25,6 +25,8 @@ pub struct Frr {
     keep: Duration,
     /// When what was taken over from an earlier life goes, if it was not told again.
     sweep: Sweep,
+    /// When it is told that zebra has not connected yet, once the time is known.
+    absent_at: Option<Time>,
     /// What zebra has told since all routes were looked at, or since there was a pause.
     told_since_look: u32,
     alarms: VecDeque<Alarm>,
@@ -78,7 +80,18 @@ impl Controller for Frr {
         let sweep = if has_some { Sweep::Unknown } else { Sweep::Done };
         let (alarms, is_raised) = (VecDeque::new(), [false; 4]);
         let config = config.clone();
-        Ok(Frr { config, fpm, routing, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
+        Ok(Frr {
+            config,
+            fpm,
+            routing,
+            settle,
+            keep,
+            sweep,
+            absent_at: None,
+            told_since_look: 0,
+            alarms,
+            is_raised,
+        })
     }
 
     fn claims(_: &Config) -> Vec<&'static str> {
@@ -116,6 +129,9 @@ impl Machine for Frr {
 
     fn poll(&mut self, now: Time) -> Option<Output<Action>> {
         self.begin(now);
+        if self.waits_until().is_some_and(|at| at <= now) {
+            self.raise(Cause::Down);
+        }
         loop {
             if let Some(departure) = self.fpm.depart(now) {
                 return Some(Output::Departure(departure));
@@ -152,7 +168,7 @@ impl Machine for Frr {
             Sweep::At(time) => Some(time),
             Sweep::Done => None,
         };
-        [self.fpm.deadline(), sweep_at].into_iter().flatten().min()
+        [self.fpm.deadline(), sweep_at, self.waits_until()].into_iter().flatten().min()
     }
 
     fn neighbours(&self, now: Time) -> Vec<Neighbour> {
@@ -167,9 +183,16 @@ impl Machine for Frr {
 impl Frr {
     /// The time is known from now on.
     fn begin(&mut self, now: Time) {
+        self.absent_at = self.absent_at.or(Some(now.after(self.settle)));
         if matches!(self.sweep, Sweep::Unknown) {
             self.sweep = Sweep::At(now.after(self.keep));
         }
+    }
+
+    /// Until when it waits for zebra's first connection.
+    fn waits_until(&self) -> Option<Time> {
+        let waits = self.fpm.counters().connections == 0 && !self.is_raised[Cause::Down as usize];
+        self.absent_at.filter(|_| waits)
     }
 
     /// Does a part of what is to be done; false if there is nothing, or no room for its changes.
@@ -283,7 +306,7 @@ const ALARMS: [(&str, &str, Severity, &str, &str); 4] = [
         "zebra",
         "fpm-down",
         Severity::Major,
-        "zebra is not connected; its routes are kept for a time",
+        "zebra is not connected; the routes that it has told are kept for a time",
         "zebra is connected",
     ),
     (

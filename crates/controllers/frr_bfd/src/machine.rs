@@ -25,6 +25,10 @@ pub struct FrrBfd {
     alarms: VecDeque<Alarm>,
     /// Whether each alarm was raised, in the order of [`Cause`].
     is_raised: [bool; 3],
+    /// When it is told that bfdd could not be connected yet, once the time is known.
+    absent_at: Option<Time>,
+    /// When what the router has refused is tried again.
+    retry_at: Option<Time>,
     /// What workers have told and did not reach the controller.
     missed: u64,
 }
@@ -63,6 +67,8 @@ impl Controller for FrrBfd {
             sessions: Sessions::new(),
             alarms: VecDeque::new(),
             is_raised: [false; 3],
+            absent_at: None,
+            retry_at: None,
             missed: 0,
         })
     }
@@ -100,6 +106,7 @@ impl Machine for FrrBfd {
             }
             Input::Command(Event::Refused { number, .. }) => {
                 self.sessions.refuse(number);
+                self.retry_at = self.retry_at.or(Some(now.after(RETRY)));
                 self.judge();
             }
             Input::Command(Event::Happened(what)) => self.happened(what, now),
@@ -111,6 +118,15 @@ impl Machine for FrrBfd {
     }
 
     fn poll(&mut self, now: Time) -> Option<Output<Action>> {
+        let settle = Duration::from_secs(self.config.settle_s.into());
+        self.absent_at = self.absent_at.or(Some(now.after(settle)));
+        if self.waits_until().is_some_and(|at| at <= now) {
+            self.raise(Cause::Down);
+        }
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+            self.sessions.retry();
+        }
         while let Some(output) = self.bfdd.poll(now) {
             match output {
                 Output::Departure(departure) => return Some(Output::Departure(departure)),
@@ -129,7 +145,11 @@ impl Machine for FrrBfd {
 
     fn deadline(&self) -> Option<Time> {
         let is_waiting = !self.alarms.is_empty() || self.sessions.is_waiting();
-        if is_waiting { Some(Time::ZERO) } else { self.bfdd.deadline() }
+        if is_waiting || self.absent_at.is_none() {
+            return Some(Time::ZERO);
+        }
+        let all = [self.bfdd.deadline(), self.waits_until(), self.retry_at];
+        all.into_iter().flatten().min()
     }
 
     fn neighbours(&self, now: Time) -> Vec<Neighbour> {
@@ -142,6 +162,12 @@ impl Machine for FrrBfd {
 }
 
 impl FrrBfd {
+    /// Until when it waits for bfdd to be connected for the first time.
+    fn waits_until(&self) -> Option<Time> {
+        let waits = self.bfdd.counters().connections == 0 && !self.is_raised[Cause::Down as usize];
+        self.absent_at.filter(|_| waits)
+    }
+
     fn told(&mut self, report: Report) {
         match report {
             Report::Connected => {
@@ -162,7 +188,7 @@ impl FrrBfd {
 
     /// A worker tells of a session.
     fn happened(&mut self, what: Happening, now: Time) {
-        let Whose::Discriminator(own) = Whose::of(what.subject) else { return };
+        let Some(Whose::Discriminator(own)) = Whose::of(what.subject) else { return };
         let Some(name) = self.sessions.name_of(own) else { return };
         if !matches!(what.kind, EventKind::Up | EventKind::Down) {
             return;
@@ -229,7 +255,7 @@ const ALARMS: [(&str, Severity, &str, &str); 3] = [
     (
         "bfdd-down",
         Severity::Major,
-        "bfdd is not connected; its sessions are kept for a time",
+        "bfdd is not connected; the sessions that it has wanted are kept for a time",
         "bfdd is connected",
     ),
     (
@@ -245,3 +271,6 @@ const ALARMS: [(&str, Severity, &str, &str); 3] = [
         "the router runs all sessions that bfdd wants",
     ),
 ];
+
+/// Time after which what the router has refused is tried again.
+const RETRY: Duration = Duration::from_secs(10);

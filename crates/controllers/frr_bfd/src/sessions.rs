@@ -100,7 +100,17 @@ impl Sessions {
 
     /// The router tells again how all sessions are.
     pub fn ask_all(&mut self) {
-        let set = self.all.values().filter_map(|held| Some((held.own, held.set?)));
+        self.set_again(|_| true);
+    }
+
+    /// The router hears again of the sessions that it has refused.
+    pub fn retry(&mut self) {
+        self.set_again(|held| held.trouble == Some(Trouble::Refused));
+    }
+
+    fn set_again(&mut self, is_meant: fn(&Held) -> bool) {
+        let meant = self.all.values().filter(|held| is_meant(held));
+        let set = meant.filter_map(|held| Some((held.own, held.set?)));
         let again = |(discriminator, session)| Update::SetBfd { discriminator, session };
         self.waiting.extend(set.map(again));
     }

@@ -44,7 +44,7 @@ impl Hops {
             held: BTreeMap::new(),
             refused: BTreeSet::new(),
             retried: 0,
-            places: Places::new(router.next_hops.len() as u32, router.next_hops_max),
+            places: Places::new(router.next_hops.len() as u32, router.next_hops_end),
         };
         for (number, next_hop) in (0..).zip(&router.next_hops) {
             hops.name(number, next_hop, router);

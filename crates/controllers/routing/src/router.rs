@@ -29,11 +29,12 @@ pub(crate) struct Router {
     pub ipv6: bool,
     /// The next hops of its configuration, by number.
     pub next_hops: Vec<NextHop>,
-    /// Next hops for which there is room.
-    pub next_hops_max: u32,
+    /// The end of the numbers of next hops that are the controller's.
+    pub next_hops_end: u32,
     /// Groups of its configuration, which have the first places.
     pub groups: u32,
-    /// The group without members to which routes lead whose packets are dropped: the last place.
+    /// The group without members to which routes lead whose packets are dropped, behind the places
+    /// that are the controller's.
     pub nobody: u32,
 }
 
@@ -64,9 +65,15 @@ impl Router {
             vrfs: config.vrfs,
             ipv6: config.ipv6,
             next_hops: config.next_hops.clone(),
-            next_hops_max: config.next_hops_max(),
+            next_hops_end: match config.next_hop_capacity {
+                0 => lasting_end(config.next_hops.len() as u32, config.next_hops_max()),
+                capacity => capacity,
+            },
             groups: config.groups(),
-            nobody: config.groups_max() - 1,
+            nobody: match config.ecmp_capacity {
+                0 => lasting_end(config.groups(), config.groups_max()) - 1,
+                capacity => capacity - 1,
+            },
         })
     }
 
@@ -123,6 +130,13 @@ impl Router {
     pub fn nowhere(&self) -> u32 {
         GROUPS + self.nobody
     }
+}
+
+/// The end of a table whose room is counted from what is configured, of which there is so much:
+/// what it has had with nothing configured. It stays as large as it was when a reload brings more.
+fn lasting_end(configured: u32, room: u32) -> u32 {
+    let spare = room - configured;
+    if spare > configured { spare } else { room }
 }
 
 /// The addresses of a next hop.

@@ -80,7 +80,8 @@ impl Ways {
         }
         for update in state {
             if let Update::SetGroupMember { group, next_hop, weight } = *update
-                && (self.router.groups..self.router.nobody).contains(&group)
+                && group >= self.router.groups
+                && group != self.router.nobody
             {
                 self.groups.adopt(group, next_hop, weight);
                 self.hold(next_hop);

@@ -2,6 +2,7 @@
 //! interfaces, a bounded number of each.
 
 use std::sync::Arc;
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use engine::Plane;
@@ -16,6 +17,8 @@ use crate::board::{Board, Told};
 pub(super) struct Carrier {
     pub planes: Vec<Plane>,
     pub interfaces: Vec<Interface>,
+    /// The first worker's thread, which may rest while the host sends it something.
+    pub worker: Option<Thread>,
     pub counts: Arc<ThreadCounts>,
     /// The place of an interface by the function's number.
     by_number: Vec<Option<u16>>,
@@ -42,6 +45,7 @@ impl Carrier {
             board,
             planes,
             interfaces,
+            worker: None,
             counts: Arc::default(),
             by_number,
             room: vec![0; HEADER_LEN + FRAME_BYTES_MAX].into(),
@@ -107,7 +111,7 @@ impl Carrier {
     }
 
     fn carry_down(&mut self) -> usize {
-        let Carrier { planes, interfaces, room, .. } = self;
+        let Carrier { planes, interfaces, worker, room, .. } = self;
         let Some(plane) = planes.first_mut() else { return 0 };
         let mut carried = 0;
         for interface in interfaces {
@@ -135,6 +139,9 @@ impl Carrier {
                 add(&interface.counts.down_unfit, unfit);
                 carried += (down + full + unfit) as usize;
             }
+        }
+        if let (Some(worker), true) = (worker, carried > 0) {
+            worker.unpark();
         }
         carried
     }

@@ -110,7 +110,7 @@ fn frames_pass_both_ways_and_go_on_after_a_panic() {
     let plane = joining.join(&mut worker);
     let ((first, kernel_first), (second, kernel_second)) = (interface(3), interface(7));
     let opened = Opened { interfaces: vec![first, second], joining, names: Mirror::PUNTS };
-    let host = HostThread::start(opened, vec![plane], &Arc::default()).expect("a thread");
+    let host = HostThread::start(opened, vec![plane], None, &Arc::default()).expect("a thread");
     let mut frame = [0; 1514];
     frame[..3].copy_from_slice(&[1, 2, 3]);
     is_mirrored(&mut worker, &kernel_first, &frame);
@@ -138,6 +138,23 @@ fn frames_pass_both_ways_and_go_on_after_a_panic() {
     };
     assert_eq!(shown["reasons"]["mirrored"]["delivered"], 6, "{shown}");
     assert_eq!(shown["reasons"]["other"]["delivered"], 0, "{shown}");
+}
+
+#[test]
+fn a_worker_that_rests_is_woken_when_the_host_sends() {
+    let mut worker = worker();
+    let plane = joining().join(&mut worker);
+    let (interface, kernel) = interface(3);
+    let mut carrier = Carrier::new(vec![plane], vec![interface], Arc::default());
+    carrier.worker = Some(thread::current());
+    // Nobody has woken this thread before, and nothing does when there is nothing.
+    thread::park_timeout(Duration::ZERO);
+    assert!(!carrier.turn());
+    kernel.send(&[0; 1000]).expect("there is room");
+    assert!(carrier.turn());
+    let began = Instant::now();
+    thread::park_timeout(Duration::from_secs(60));
+    assert!(began.elapsed() < Duration::from_secs(60), "it rests for its whole time");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use engine::Plane;
@@ -36,14 +36,15 @@ struct Orders {
 }
 
 impl HostThread {
-    /// Starts the thread with the planes of all workers, the first one first; what workers tell
-    /// goes to the board.
+    /// Starts the thread with the planes of all workers, the first one first, and that one's
+    /// thread; what workers tell goes to the board.
     ///
     /// # Errors
     /// When a thread is not available.
     pub fn start(
         opened: Opened,
         planes: Vec<Plane>,
+        worker: Option<Thread>,
         board: &Arc<Board>,
     ) -> Result<HostThread, RunError> {
         let Opened { interfaces, joining, names } = opened;
@@ -59,6 +60,7 @@ impl HostThread {
         }
         let readers = planes.iter().map(Plane::reader).collect();
         let mut carrier = Carrier::new(planes, interfaces, Arc::clone(board));
+        carrier.worker = worker;
         let counted = |one: &Interface| (one.name.clone(), Arc::clone(&one.counts));
         let watch = Watch {
             names,

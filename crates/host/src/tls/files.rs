@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
-use protocol_kit::Tls;
+use protocol_kit::{Time, Tls};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
@@ -40,8 +41,41 @@ pub(super) fn client(tls: &Tls) -> io::Result<Arc<ClientConfig>> {
     Ok(Arc::new(config))
 }
 
+/// What the side that accepts needs, for many streams: the files are read for those who come, but
+/// not for each.
+pub(crate) struct Accepting {
+    tls: Arc<Tls>,
+    kept: Kept<Arc<ServerConfig>>,
+}
+
+impl Accepting {
+    /// What these files say, which are not read yet.
+    pub fn new(tls: Arc<Tls>) -> Accepting {
+        Accepting { tls, kept: Kept(None) }
+    }
+
+    /// What they say at a time, or have said shortly before.
+    ///
+    /// # Errors
+    /// When they are of no use. Nobody remembers that: it is on the caller to wait.
+    pub fn config(&mut self, now: Time) -> io::Result<Arc<ServerConfig>> {
+        self.kept.get(now, || server(&self.tls)).cloned()
+    }
+}
+
+/// Something that was read, and when.
+struct Kept<T>(Option<(Time, T)>);
+
+impl<T> Kept<T> {
+    fn get(&mut self, now: Time, read: impl FnOnce() -> io::Result<T>) -> io::Result<&T> {
+        let kept = self.0.take().filter(|(at, _)| at.after(FILES_AGE_MAX) > now);
+        let kept = kept.map_or_else(|| Ok((now, read()?)), io::Result::Ok)?;
+        Ok(&self.0.insert(kept).1)
+    }
+}
+
 /// What the side that accepts needs.
-pub(super) fn server(tls: &Tls) -> io::Result<Arc<ServerConfig>> {
+fn server(tls: &Tls) -> io::Result<Arc<ServerConfig>> {
     let Loaded { certificates, key, verifier, provider } = load(tls)?;
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -113,5 +147,28 @@ fn mismatch(tls: &Tls, error: &rustls::Error) -> io::Error {
     }
 }
 
+/// How long what the files say holds for those who come.
+pub(crate) const FILES_AGE_MAX: Duration = Duration::from_secs(1);
+
 /// Bytes of a file that are read.
 const FILE_LEN_MAX: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_holds_for_a_second_and_an_error_for_nobody() {
+        let (mut kept, mut reads) = (Kept(None), 0);
+        let mut get = |at_ms: u64, is_there: bool| {
+            let read = || {
+                reads += 1;
+                if is_there { Ok(reads) } else { Err(io::Error::other("it is not there")) }
+            };
+            let now = Time::ZERO.after(Duration::from_millis(at_ms));
+            kept.get(now, read).map_or(-1, |read| *read)
+        };
+        let times = [(0, false), (1, true), (2, false), (1000, true), (1001, true), (2001, false)];
+        assert_eq!(times.map(|(at, is_there)| get(at, is_there)), [-1, 2, 2, 2, 3, -1]);
+    }
+}

@@ -265,24 +265,51 @@ fn plain_streams_are_refused() {
 }
 
 #[test]
-fn who_is_silent_gives_way() {
+fn who_is_silent_keeps_nobody_from_the_only_number() {
+    const SILENT: u64 = 70;
     let (mut east, at) = listening(Some(by("east", "ca")));
-    let mut silent = TcpStream::connect(at).expect("it is connected");
-    turn_until_accepted(&mut east);
-    // The only number is in use.
-    let mut west = connecting(at, Some(by("west", "ca")));
-    until("the other one", || {
-        turn(&mut west);
-        turn(&mut east).iter().any(|seen| matches!(seen, Seen::Connected { .. })).then_some(())
+    let silent = (0..SILENT).map(|_| TcpStream::connect(at).expect("it is connected"));
+    let mut silent: Vec<TcpStream> = silent.collect();
+    until("streams", || {
+        assert_eq!(turn(&mut east), []);
+        (east.counters().accepted == SILENT).then_some(())
     });
-    assert_eq!(east.counters().tls.of(TlsTrouble::Slow), 1);
-    assert_eq!(silent.read(&mut [0; 9]).expect("it has ended"), 0);
+    // The first ones had to give way to the last ones.
+    assert_eq!(silent[0].read(&mut [0; 9]).expect("it has ended"), 0);
+    let mut west = connecting(at, Some(by("west", "ca")));
+    let mut stands = |east: &mut Host<Probe>| {
+        turn(&mut west);
+        turn(east).iter().any(|seen| matches!(seen, Seen::Connected { .. }))
+    };
+    until("the other one", || stands(&mut east).then_some(()));
+    until("the others have ended", || {
+        assert_eq!(turn(&mut east), []);
+        (east.counters().tls.of(TlsTrouble::Slow) == SILENT).then_some(())
+    });
+    assert_eq!(east.counters().accepted, SILENT + 1);
 }
 
-fn turn_until_accepted(host: &mut Host<Probe>) {
+#[test]
+fn of_two_who_greet_at_once_one_gets_the_only_number() {
+    let (mut east, at) = listening(Some(by("east", "ca")));
+    let mut west = [(); 2].map(|()| connecting(at, Some(by("west", "ca"))));
+    west.iter_mut().for_each(|west| drop(turn(west)));
+    let mut seen = Vec::new();
+    let has_failed = |west: &mut Host<Probe>| {
+        turn(west).iter().any(|seen| !matches!(seen, Seen::Connected { .. }))
+    };
+    let failed = until("one of them has failed", || {
+        seen.extend(turn(&mut east));
+        west.iter_mut().position(has_failed)
+    });
+    assert!(matches!(seen[..], [Seen::Connected { socket: ACCEPTED, .. }]), "{seen:?}");
+    assert!(east.take_failures()[0].to_string().contains("as many streams as there may be"));
+    // The number is free again, and there is one who waits.
+    east.command(Departure::Close { socket: ACCEPTED });
+    west[failed] = connecting(at, Some(by("west", "ca")));
     until("a stream", || {
-        assert_eq!(turn(host), []);
-        (host.counters().accepted == 1).then_some(())
+        turn(&mut west[failed]);
+        turn(&mut east).iter().any(|seen| matches!(seen, Seen::Connected { .. })).then_some(())
     });
 }
 

@@ -34,8 +34,9 @@ pub struct StreamOptions {
 }
 
 /// TLS of a stream (RFC 8446): each end shows a certificate and checks that of the other one. It
-/// names files, because a machine reads none: the driver reads them whenever a stream begins, so
-/// that renewed ones count from the next stream on. A simulated network does nothing of it.
+/// names files, because a machine reads none: the driver reads them when a stream begins, those of
+/// a listener once a second at most, so that renewed ones count for those who come later. A
+/// simulated network does nothing of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
     /// File of the own certificate, and of those between it and its authority, in PEM.

@@ -109,7 +109,10 @@ pub(crate) struct Ledger {
     generation: u32,
     pub reports: VecDeque<Report>,
     pub counters: Counters,
+    /// Where there was no room for something since [`Ledger::age`].
     is_full: [bool; 4],
+    /// Whether something of these has gone since then.
+    has_made_room: bool,
 }
 
 /// What something is told of. What leads to others is before them.
@@ -161,6 +164,7 @@ impl Ledger {
             reports: VecDeque::new(),
             counters: Counters::default(),
             is_full: [false; 4],
+            has_made_room: false,
         }
     }
 
@@ -178,6 +182,12 @@ impl Ledger {
     pub fn age(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         self.is_full = [false; 4];
+        self.has_made_room = false;
+    }
+
+    /// Whether there may be room now for something that was refused since [`Ledger::age`].
+    pub fn has_made_room(&self) -> bool {
+        self.has_made_room
     }
 
     /// Everything was read: what was not told again is gone.
@@ -244,10 +254,11 @@ impl Ledger {
                 }
             }
             Known::Reachable(mac) => {
-                self.forget(subject);
+                self.forget_held(subject);
                 self.reports.push_back(Report::NeighbourHeard { interface, address, mac });
             }
-            Known::Nothing => self.forget(subject),
+            Known::Nothing => self.forget_held(subject),
+            Known::Gone => self.forget(subject),
         }
     }
 
@@ -280,11 +291,10 @@ impl Ledger {
 
     fn withdraw(&mut self, key: Key, metric: u32) -> Effect {
         let subject = Subject::Route(key);
-        let Some(held) = self.held.get(&subject) else { return Effect::None };
-        match held.what {
+        match self.held.get(&subject).map(|held| held.what) {
             // Another one comes forward, or one of its next hops is left.
-            What::Route { is_several: true, .. } => Effect::MayHaveLostRoutes,
-            What::Route { metric: held, .. } if held != metric => Effect::None,
+            Some(What::Route { is_several: true, .. }) => Effect::MayHaveLostRoutes,
+            Some(What::Route { metric: held, .. }) if held != metric => Effect::None,
             _ => {
                 self.forget(subject);
                 Effect::None
@@ -318,11 +328,18 @@ impl Ledger {
         }
     }
 
-    /// Something is gone, and that is reported if it was there.
+    /// Something is gone: it, or what was refused, makes room.
     fn forget(&mut self, subject: Subject) {
+        self.has_made_room |= self.is_full[subject.kind() as usize];
+        self.forget_held(subject);
+    }
+
+    /// Something is gone, which is reported if it was there.
+    fn forget_held(&mut self, subject: Subject) {
         if self.held.remove(&subject).is_none() {
             return;
         }
+        self.has_made_room |= self.is_full[subject.kind() as usize];
         self.counts[subject.kind() as usize] -= 1;
         self.reports.push_back(match subject {
             Subject::Route(key) => Report::Routing(RouteChange::Withdrawn(key)),

@@ -89,7 +89,7 @@ impl Machine for Netlink {
                 self.ledger.counters.overruns += 1;
                 match &mut self.phase {
                     Phase::Asking { is_torn, .. } => *is_torn = true,
-                    _ => self.read_by(now),
+                    _ => self.read_by(now.after(PAUSE)),
                 }
             }
             Arrival::Failed { socket: SOCKET } => self.phase = Phase::Closed(now.after(AGAIN)),
@@ -213,15 +213,23 @@ impl Netlink {
         self.phase = Phase::Idle;
         if is_torn {
             self.ledger.counters.torn += 1;
-            self.read_by(now);
+            self.read_by(now.after(PAUSE));
         } else {
             self.ledger.sweep();
+            self.look_for_room(now);
         }
     }
 
     /// Everything is read anew, but not at once: what makes it necessary comes in swarms.
-    fn read_by(&mut self, now: Time) {
-        self.read_at = self.read_at.or(Some(now.after(PAUSE)));
+    fn read_by(&mut self, at: Time) {
+        self.read_at = Some(self.read_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// What was refused is read anew, after a while: whatever is full stays so, mostly.
+    fn look_for_room(&mut self, now: Time) {
+        if self.ledger.has_made_room() {
+            self.read_by(now.after(FULL_PAUSE));
+        }
     }
 
     fn receive(&mut self, mut bytes: &[u8], now: Time) {
@@ -229,7 +237,7 @@ impl Netlink {
             let Some(message) = split_message(&mut bytes) else {
                 self.ledger.counters.malformed += 1;
                 // What else was in it nobody knows.
-                return self.read_by(now);
+                return self.read_by(now.after(PAUSE));
             };
             self.ledger.counters.messages += 1;
             self.take(message, now);
@@ -263,8 +271,9 @@ impl Netlink {
         };
         let effect = self.ledger.take(said);
         if effect == Effect::MayHaveLostRoutes && self.config.follows.routes {
-            self.read_by(now);
+            self.read_by(now.after(PAUSE));
         }
+        self.look_for_room(now);
     }
 }
 
@@ -308,6 +317,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// Time before everything is read anew.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// The same where there is room for what was refused.
+const FULL_PAUSE: Duration = Duration::from_secs(10);
 
 /// A list that is silent for so long never ends.
 const SILENCE_MAX: Duration = Duration::from_secs(10);

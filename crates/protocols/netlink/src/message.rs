@@ -91,6 +91,8 @@ pub enum Known {
     Reachable([u8; 6]),
     /// Nothing for certain.
     Nothing,
+    /// The host has nothing of it any more.
+    Gone,
 }
 
 /// Why a message has no effect.
@@ -219,7 +221,8 @@ fn read_neighbour(body: &[u8], is_there: bool) -> Result<Said, Unread> {
     if address.is_ipv6() != (bits == 128) {
         return Err(Unread::Malformed);
     }
-    let known = match station.filter(|_| is_there) {
+    let known = match station {
+        _ if !is_there => Known::Gone,
         Some(station) if state & PERMANENT != 0 => Known::Fixed(station),
         Some(station) if state & REACHABLE != 0 => Known::Reachable(station),
         _ => Known::Nothing,

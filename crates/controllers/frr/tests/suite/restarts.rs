@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use controller_frr::Config;
 use controller_kit::Severity;
-use function_l3_router::Update;
+use engine::Function;
+use function_kit::NetworkFunction;
+use function_l3_router::{L3Router, Update, config as l3};
 
 use crate::support::*;
 
@@ -132,11 +134,41 @@ fn next_hops_that_an_operator_made_stay() {
     made.ip = "10.1.0.77".parse().ok();
     made.mac.0.0 = [2, 0, 0, 0, 0, 1];
     let update = Update::SetNextHop { number: 500, next_hop: made };
-    engine::Function::apply(&mut driven.router, update, 0).expect("there is room");
+    driven.router.apply(update, 0).expect("there is room");
     let mut driven = driven.restarted(Config::default());
     driven.link().connect().tell(&[next_hop(1, "10.1.0.77", 4), route("192.0.2.0/24", 1)]);
     driven.pass(SETTLE);
     assert_eq!((driven.to("192.0.2.0/24").as_str(), driven.beyond()), ("10.1.0.77", [1, 0]));
+}
+
+#[test]
+fn a_reload_with_more_of_the_routers_own_meets_nothing_of_zebras() {
+    let grouped = |mut config: l3::Config, count: u32| {
+        config.ecmp_capacity = 0;
+        let own = config.next_hops[0];
+        let more = |at: u32| format!("10.1.9.{at}").parse().ok();
+        config.next_hops.extend((1..count).map(|at| l3::NextHop { ip: more(at), ..own }));
+        let members = vec![l3::Member { next_hop: 0, weight: 1 }];
+        config.next_hop_groups = vec![l3::Group { members }; count as usize];
+        config
+    };
+    let running = grouped(router(), 1);
+    let mut driven = Driven::with(running.clone(), Config::default());
+    driven.link().connect().tell(&told([1, 2, 3]));
+    let wanted = grouped(router(), 5);
+    for update in L3Router::difference(&running, &wanted).expect("there is room") {
+        driven.router.apply(update, 0).expect("there is room");
+    }
+    driven.config = wanted;
+    as_told(&driven);
+    // The controller that begins then has numbers that the tables of before have.
+    let mut driven = driven.restarted(Config::default());
+    let more = [next_hop(8, "10.1.0.4", 4), route("192.88.99.0/24", 8)];
+    driven.link().connect().tell(&told([1, 2, 3])).tell(&more);
+    driven.tell(&[dropping("10.10.0.0/16", 6)]).pass(SETTLE);
+    assert_eq!([driven.to("192.88.99.0/24"), driven.to("10.10.0.0/16")], ["10.1.0.4", "nowhere"]);
+    driven.tell(&[withdrawn("192.88.99.0/24"), next_hop_gone(8)]);
+    as_told(&driven);
 }
 
 #[test]
@@ -160,11 +192,27 @@ fn links_that_come_later_let_in_what_waits_for_them() {
 #[test]
 fn a_connection_that_is_lost_is_an_alarm_until_it_is_back() {
     let mut driven = Driven::new();
-    driven.pass(KEEP * 2);
-    assert_eq!(driven.alarms, []);
-    driven.connect().finish();
-    driven.connect();
+    driven.pass(SETTLE / 2).connect().pass(SETTLE).finish().connect();
     let said = |alarm: &controller_kit::Alarm| (alarm.cause, alarm.severity);
     let said: Vec<_> = driven.alarms.iter().map(said).collect();
-    assert_eq!(said, [("fpm-down", Some(Severity::Major)), ("fpm-down", None)]);
+    assert_eq!(said, DOWN_AND_BACK);
 }
+
+#[test]
+fn a_zebra_that_never_connects_is_an_alarm_until_it_does() {
+    for has_routes in [false, true] {
+        let mut driven = if has_routes { driven() } else { Driven::new() };
+        driven = driven.restarted(Config::default());
+        driven.pass(SETTLE - Duration::from_millis(1));
+        assert_eq!(driven.alarms, []);
+        driven.pass(Duration::from_millis(1));
+        assert_eq!(driven.alarms.len(), 1);
+        driven.pass(KEEP * 2).connect().pass(SETTLE * 2);
+        let said = |alarm: &controller_kit::Alarm| (alarm.cause, alarm.severity);
+        let said: Vec<_> = driven.alarms.iter().map(said).collect();
+        assert_eq!(said, DOWN_AND_BACK);
+    }
+}
+
+const DOWN_AND_BACK: [(&str, Option<Severity>); 2] =
+    [("fpm-down", Some(Severity::Major)), ("fpm-down", None)];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use controller_frr_bfd::{Config, FrrBfd};
-use controller_kit::{Action, Alarm, Controller, Event, Happening, Link, Setup};
+use controller_kit::{Action, Alarm, Controller, Event, EventKind, Happening, Link, Setup};
 use engine::{Function, StageTotals};
 use function_kit::NetworkFunction;
 use function_kit::erased::{AnyUpdate, configured};
@@ -41,6 +41,8 @@ pub struct Driven {
     pub alarms: Vec<Alarm>,
     /// What bfdd was told.
     pub told: Vec<(u32, Change)>,
+    /// What the near router told of: subjects and kinds.
+    pub happened: Vec<(u64, EventKind)>,
     /// Changes that the router has refused.
     pub refused: Vec<Update>,
     number: u64,
@@ -130,6 +132,7 @@ impl Driven {
             now: Time::ZERO,
             alarms: Vec::new(),
             told: Vec::new(),
+            happened: Vec::new(),
             refused: Vec::new(),
             number: 0,
         };
@@ -183,12 +186,20 @@ impl Driven {
             self.link[0] = if self.passes { sent } else { Vec::new() };
             while let Some(event) = self.near.router.event() {
                 let engine::Event { kind, subject, detail, .. } = event;
+                self.happened.push((subject, kind));
                 let what = Happening { worker: 0, kind, subject, detail, at: self.now };
                 self.event(Event::Happened(what));
             }
             self.now = self.now.after(MS);
             self.poll();
         }
+        self
+    }
+
+    /// The time passes at once, for the controller alone.
+    pub fn wait(&mut self, span: Duration) -> &mut Driven {
+        self.now = self.now.after(span);
+        self.poll();
         self
     }
 

@@ -1,13 +1,22 @@
 //! Sessions that cannot run, and controllers that cannot be.
 
+use std::time::Duration;
+
 use controller_frr_bfd::{Config, FrrBfd};
-use controller_kit::{Controller, Setup};
+use controller_kit::{Controller, EventKind, Setup};
+use engine::Function;
 use function_kit::erased::configured;
-use function_l3_router::L3Router;
+use function_l3_router::{L3Router, Update};
 use protocol_bfddp::Session;
 use protocol_bfddp::message::Message;
+use serde_json::json;
 
 use crate::support::{CORE, Driven, router, session};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// How often the router hears of what it has refused.
+const RETRY: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_session_waits_for_its_interface() {
@@ -45,6 +54,68 @@ fn what_cannot_run_is_told_an_operator() {
     assert_eq!((driven.refused.len(), driven.alarmed()), (1, vec![("sessions-refused", true)]));
     driven.say(Message::AddSession(session(79, 2))).pass(10);
     assert_eq!((driven.sessions().len(), driven.alarmed()), (1, vec![("sessions-refused", false)]));
+}
+
+#[test]
+fn what_the_router_has_refused_is_tried_again() {
+    let mut driven = Driven::new(1);
+    // An operator's session has the only place.
+    let discriminator = 5;
+    let set = json!({
+        "port": "core", "peer": "10.0.2.9", "min-tx-us": 10_000, "min-rx-us": 10_000,
+        "multiplier": 3,
+    });
+    let set = json!({ "discriminator": discriminator, "session": set });
+    let set = serde_json::from_value(json!({ "set-bfd": set })).expect("an update");
+    driven.near.router.apply(set, 0).expect("there is room");
+    driven.say(Message::AddSession(session(77, 2))).wait(RETRY - MS);
+    assert_eq!((driven.refused.len(), driven.alarmed()), (1, vec![("sessions-refused", true)]));
+    driven.wait(MS).wait(RETRY - MS);
+    assert_eq!((driven.refused.len(), driven.alarmed()), (2, vec![]));
+    let remove = Update::RemoveBfd { discriminator: Some(discriminator) };
+    driven.near.router.apply(remove, driven.now.0).expect("it is there");
+    driven.wait(MS).pass(10);
+    assert_eq!((driven.refused.len(), driven.alarmed()), (2, vec![("sessions-refused", false)]));
+    assert_eq!(driven.sessions().len(), 1);
+    assert_eq!(driven.sessions()[0].0, 77);
+}
+
+#[test]
+fn a_watched_route_is_no_session() {
+    let mut driven = Driven::new(4);
+    driven.say(Message::AddSession(session(77, 2))).pass(4_000);
+    assert_eq!(driven.heard(), [(77, true)]);
+    // Another controller watches a route by the number that the session has, which comes and goes.
+    let prefix = "198.51.100.0/24".to_owned().try_into().expect("a prefix");
+    for update in [
+        Update::WatchRoute { number: 77, prefix, vrf: 0 },
+        Update::SetRoute { prefix, next_hop: 0, vrf: 0 },
+        Update::RemoveRoute { prefix, vrf: 0 },
+    ] {
+        driven.near.router.apply(update, driven.now.0).expect("it may");
+    }
+    driven.pass(10);
+    let of_routes = driven.happened.iter().filter(|(subject, _)| *subject == 2 << 32 | 77);
+    let of_routes: Vec<EventKind> = of_routes.map(|(_, kind)| *kind).collect();
+    assert_eq!(of_routes, [EventKind::Down, EventKind::Up, EventKind::Down]);
+    assert_eq!(driven.heard(), []);
+    assert_eq!(Controller::show(&driven.bfd)["sessions"][0]["state"], "up");
+}
+
+#[test]
+fn a_bfdd_that_cannot_be_connected_is_an_alarm_until_it_is() {
+    let mut driven = Driven::bare(4);
+    let settle = Duration::from_secs(Config::default().settle_s.into());
+    driven.wait(settle - Duration::from_millis(1));
+    assert_eq!(driven.alarmed(), []);
+    driven.wait(Duration::from_millis(1)).fail().wait(settle);
+    assert_eq!(driven.alarmed(), [("bfdd-down", true)]);
+    driven.connect().wait(settle);
+    assert_eq!(driven.alarmed(), [("bfdd-down", false)]);
+    // One that is there in time is none.
+    let mut driven = Driven::bare(4);
+    driven.connect().wait(settle);
+    assert_eq!(driven.alarmed(), []);
 }
 
 #[test]

@@ -106,6 +106,22 @@ fn routes_lead_to_neighbours_by_host_interfaces() {
 }
 
 #[test]
+fn what_there_was_no_room_for_comes_when_there_is() {
+    let mut driven = Driven::with(router(), Config { routes_max: 1, ..Config::default() });
+    usual(&mut driven);
+    let routes = ["203.0.113.0/24", "198.51.100.0/24"];
+    let [first, second] = routes.map(|prefix| route(24, 254, prefix, "10.0.0.9", 3));
+    driven.tell(&[first, second.clone()]);
+    assert_eq!(routes.map(|prefix| driven.has(prefix)), [true, false]);
+    driven.lists.push((26, second));
+    driven.tell(&[route(25, 254, routes[0], "10.0.0.9", 3)]).pass(Duration::from_secs(10));
+    assert_eq!(routes.map(|prefix| driven.has(prefix)), [false, true]);
+    let said = |alarm: &controller_kit::Alarm| (alarm.cause, alarm.severity.is_some());
+    let said: Vec<_> = driven.alarms.iter().map(said).collect();
+    assert_eq!(said, [("kernel-full", true), ("kernel-full", false)]);
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_its_key() {
     let create = |change: &dyn Fn(&mut function_l3_router::Config), config: Config| {
         let mut router = router();

@@ -131,6 +131,60 @@ fn there_is_room_for_so_much_and_no_more() {
     let full = |what| kernel.reports.iter().filter(|one| **one == Report::Full(what)).count();
     let said = [Limited::Routes, Limited::Neighbours, Limited::Addresses].map(full);
     assert_eq!((said, kernel.netlink.counters().refused), ([1; 3], 8 + 9 + 7));
+    // What does not go for the sake of what was refused changes nothing.
+    let readings = |kernel: &Kernel| kernel.netlink.counters().readings;
+    let before = readings(&kernel);
+    kernel.tell(neighbour(28, (7, ip(2, 200)), 200, 2));
+    kernel.settle();
+    assert_eq!(readings(&kernel), before);
+}
+
+#[test]
+fn what_was_refused_is_read_when_there_is_room() {
+    let config = Config { routes_max: 2, neighbours_max: 2, addresses_max: 2, ..Config::default() };
+    type Change = fn(&mut Kernel, u8);
+    let kinds: [[Change; 2]; 3] = [
+        [
+            |kernel, number| kernel.add_route(ip(number, 0), 20, 7, ip(2, 9)),
+            |kernel, number| kernel.remove_route(ip(number, 0), 20),
+        ],
+        [
+            |kernel, number| kernel.set_neighbour((7, ip(2, number)), number),
+            |kernel, number| kernel.remove_neighbour((7, ip(2, number))),
+        ],
+        [
+            |kernel, number| kernel.add_address((7, ip(2, number)), 24),
+            |kernel, number| kernel.remove_address((7, ip(2, number))),
+        ],
+    ];
+    for [add, remove] in kinds {
+        let mut kernel = Kernel::new(config);
+        kernel.settle();
+        (1..=4).for_each(|number| add(&mut kernel, number));
+        kernel.settle();
+        // One that was refused goes, and then two that were not: also while all is read.
+        remove(&mut kernel, 4);
+        remove(&mut kernel, 1);
+        kernel.settle();
+        assert!(kernel.netlink.has_room());
+        assert_eq!((kernel.said.clone(), kernel.netlink.held()[1]), (kernel.having(), 0));
+        add(&mut kernel, 5);
+        kernel.settle();
+        assert!(!kernel.netlink.has_room());
+        // The refused one alone.
+        remove(&mut kernel, 5);
+        kernel.settle();
+        assert!(kernel.netlink.has_room());
+        assert_eq!(kernel.said, kernel.having());
+        // What goes unheard leaves its place at the end of a reading.
+        kernel.room = 0;
+        remove(&mut kernel, 2);
+        add(&mut kernel, 6);
+        kernel.room = usize::MAX;
+        kernel.settle();
+        assert!(kernel.netlink.has_room());
+        assert_eq!(kernel.said, kernel.having());
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use wire::MacAddr;
 use super::addresses::Addresses;
 use super::config::{Config, Mac, Network, PortName, network};
 use super::control::Update;
-use super::neighbours::{Neighbours, Wanted};
+use super::neighbours::Neighbours;
 use super::pipeline::Pipeline;
 use super::state::{State, host};
 
@@ -58,8 +58,7 @@ impl Pipeline {
         let (Some(neighbours), Some(made)) = (neighbours, made) else {
             return Err(Refusal::Invalid);
         };
-        let wanted = Wanted { link, address, listed: None };
-        neighbours.tell((state, made), wanted, (mac, is_fixed), now).ok_or(Refusal::Full)
+        neighbours.tell((state, made), (link, address), (mac, is_fixed), now).ok_or(Refusal::Full)
     }
 
     fn loosen_neighbour(

@@ -135,9 +135,13 @@ impl Pipeline {
         let Pipeline { state, made, neighbours, .. } = self;
         let Some(made) = made else { return };
         let at = packet.interface;
-        let wanted = Wanted { link: at, address: packet.peer, listed: packet.hop };
+        let listed = state.asked_at(at, packet.peer);
+        let wanted = Wanted { link: at, address: packet.peer, listed };
         let known = neighbours.as_ref().and_then(|all| all.known(state, wanted));
-        let way = packet.hop.or(known).map(|place| state.way_of(place));
+        // A next hop with two addresses may wait for the other one.
+        let ways = [packet.hop, known].map(|place| place.map(|place| state.way_of(place)));
+        let leads = |way: &Hop| way.verdict != reasons::drop(reasons::UNRESOLVED);
+        let way = ways.into_iter().flatten().find(leads);
         let way = way.unwrap_or(Hop::absent(reasons::UNRESOLVED, at));
         let mut frame = [0; HEADERS_MAX + PAYLOAD_MAX];
         let datagram = Datagram {

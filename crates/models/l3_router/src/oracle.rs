@@ -89,6 +89,11 @@ impl Oracle for Model {
                 if done {
                     self.groups.share(number, &self.next_hops);
                     self.neighbours.forget(number);
+                    if next_hop.mac.0.0 == [0; 6]
+                        && let Some(wanted) = self.wanted(number)
+                    {
+                        self.neighbours.enlist(wanted);
+                    }
                 }
                 done
             }
@@ -117,8 +122,7 @@ impl Oracle for Model {
                 self.remove_virtual((port, vlan), address)
             }
             // What the host has, sessions, and who watches, which no workload asks for; and the
-            // services' own,
-            // which they have applied.
+            // services' own, which they have applied.
             Update::SetAddress { .. }
             | Update::RemoveAddress { .. }
             | Update::SetNeighbour { .. }

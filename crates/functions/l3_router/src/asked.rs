@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{EventKind, Refusal};
 use machine::clock::Ticks;
-use protocol_bfd::{Command, Config, Diagnostic, Path, Reach, State as SessionState};
+use protocol_bfd::{Command, Config, Diagnostic, Path, Reach};
 use protocol_kit::Interface;
 
 use super::config::BfdSession;
@@ -112,9 +112,8 @@ impl Liveness {
 
     /// Tells once more what is known of a session, for who has missed it.
     fn retell(&mut self, number: u32, now: Ticks) {
-        let view = self.bfd.as_ref().and_then(|bfd| bfd.view(number));
-        let is_up = view.is_some_and(|view| view.state == SessionState::Up);
-        self.tell(if is_up { EventKind::Up } else { EventKind::Down }, number, now);
+        let is_failed = self.place_mut(number).is_some_and(|place| place.is_failed);
+        self.tell(if is_failed { EventKind::Down } else { EventKind::Up }, number, now);
     }
 }
 

@@ -18,7 +18,7 @@ use engine::{Event, EventKind};
 use machine::clock::{Clock, Ticks};
 use packet::Verdict;
 use protocol_bfd::authentication::{Algorithm, Keys};
-use protocol_bfd::{Bfd, Command, Path, Reach, Report, State as SessionState, View};
+use protocol_bfd::{Bfd, Command, Diagnostic, Path, Reach, Report, State as SessionState, View};
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Opening, Output, Socket, Time};
 use stages::icmp_host::is_ipv6;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
@@ -60,7 +60,7 @@ pub(super) struct Place {
     pub hops: Vec<u32>,
     /// Its ends.
     pub path: Path,
-    /// Whether it has gone down, so that its next hops are not there.
+    /// Whether its next hops are not there: it has gone down, or is a next hop's and was never up.
     pub is_failed: bool,
 }
 
@@ -159,7 +159,7 @@ impl Liveness {
         let (Some(peer), Some(local)) = (peers_of(hop).next(), local) else { return false };
         let path = Path { reach: Reach::SingleHop(Interface(interface.into())), local, peer };
         let place =
-            Place { whose: Whose::NextHop(number), hops: vec![number], path, is_failed: false };
+            Place { whose: Whose::NextHop(number), hops: vec![number], path, is_failed: true };
         let Some(free) = self.enter(place) else { return false };
         self.sessions.insert(number, free);
         let mut session = session_of(keys, path);
@@ -297,7 +297,9 @@ impl Liveness {
                         return Some(Wish::Packet(packet));
                     }
                 }
-                Output::Report(Report::Changed { session, .. }) => self.changed(session, now),
+                Output::Report(Report::Changed { session, diagnostic, .. }) => {
+                    self.changed(session, diagnostic, now);
+                }
                 // Nothing is asked for that was not checked.
                 Output::Report(Report::Refused { .. }) => {}
             }
@@ -333,21 +335,29 @@ impl Liveness {
         }
     }
 
-    fn changed(&mut self, session: u32, now: Ticks) {
+    fn changed(&mut self, session: u32, diagnostic: Diagnostic, now: Ticks) {
         let Some(view) = self.bfd.as_ref().and_then(|bfd| bfd.view(session)) else { return };
+        let Some(place) = self.place_mut(session) else { return };
         let is_up = match view.state {
-            SessionState::Up => true,
-            SessionState::AdminDown => false,
+            SessionState::Up => Some(true),
             // On its way up nothing has changed yet.
             SessionState::Init => return,
-            SessionState::Down => view.peer_state == SessionState::AdminDown,
+            // Whoever is taken down on purpose, here or there, says nothing of the path, and nor
+            // does who is let go: nobody is to act on that (RFC 5882 section 4.2).
+            SessionState::Down
+                if diagnostic != Diagnostic::NONE && view.peer_state != SessionState::AdminDown =>
+            {
+                Some(false)
+            }
+            SessionState::Down | SessionState::AdminDown => None,
         };
-        self.tell(if is_up { EventKind::Up } else { EventKind::Down }, session, now);
-        let Some(place) = self.place_mut(session) else { return };
-        place.is_failed = !is_up;
-        let hops = place.hops.clone();
-        self.wishes.push_back(Wish::Turned { is_up });
-        self.wishes.extend(hops.into_iter().map(|hop| Wish::Change { hop, is_up }));
+        place.is_failed = is_up.map_or(place.is_failed, |is_up| !is_up);
+        let (is_failed, hops) = (place.is_failed, place.hops.clone());
+        self.tell(if is_failed { EventKind::Down } else { EventKind::Up }, session, now);
+        if let Some(is_up) = is_up {
+            self.wishes.push_back(Wish::Turned { is_up });
+            self.wishes.extend(hops.into_iter().map(|hop| Wish::Change { hop, is_up }));
+        }
     }
 
     /// Tells of a session what is known of it.
@@ -362,8 +372,9 @@ impl Liveness {
         }
     }
 
-    /// Returns the next event: a next hop is there or is not, or a session that was set is up or
-    /// down, or has ended.
+    /// Returns the next event: a next hop is there or is not, or the path of a session that was set
+    /// has come up or failed, or the session has ended. Sessions that are taken down on purpose are
+    /// told of, too, with what holds of the path.
     pub fn event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

@@ -1,5 +1,7 @@
 //! Next hops and their neighbours, whichever of them comes first.
 
+use protocol_bfd::State;
+
 use super::super::super::config::BfdSession;
 use super::*;
 
@@ -14,12 +16,58 @@ fn without() -> (Node, NextHop) {
     (node, next_hop)
 }
 
+/// The session with the neighbour with this last octet, held down or not.
+fn asked(peer: u8, is_held: bool) -> BfdSession {
+    serde_json::from_value(json!({"port": "uplink", "peer": format!("10.1.0.{peer}"),
+        "min-tx-us": 10_000, "min-rx-us": 10_000, "multiplier": 3, "shut-down": is_held}))
+    .expect("a session")
+}
+
+#[test]
+fn a_session_that_is_taken_down_on_purpose_at_either_end_leaves_the_path_up() {
+    let mut keys = keys((2, 1), Value::Null, 1);
+    keys["bfd-capacity"] = json!(2);
+    let two = Pipeline::new(&read(keys), Clock::with_rate(1e9), 0).expect("memory");
+    let mut nodes = [node(1, 2, json!({"interval-ms": 10, "multiplier": 3})), finished(two)];
+    let hold = |nodes: &mut [Node; 2], is_held, now| {
+        let set = Update::SetBfd { discriminator: 77, session: asked(1, is_held) };
+        nodes[1].router.apply(set, now).expect("room");
+    };
+    hold(&mut nodes, false, 0);
+    run(&mut nodes, (0, 4_000 * MS), |_, _| true);
+    let (now, later) = (4_000 * MS, 6_000 * MS);
+    hold(&mut nodes, true, now);
+    run(&mut nodes, (now, later), |_, _| true);
+    let states = |nodes: &[Node; 2]| {
+        let sessions = nodes.each_ref().map(|node| node.router.liveness.as_ref());
+        sessions.map(|all| all.and_then(|all| all.views().next()).map(|(_, view)| view.state))
+    };
+    assert_eq!(states(&nodes), [Some(State::Down), Some(State::AdminDown)]);
+    let is_as_before = |nodes: &mut [Node; 2], ups| {
+        for node in nodes {
+            assert!(!node.router.state.is_down(0));
+            assert_eq!([Tally::PathsUp, Tally::PathsDown].map(|tally| node.tally(tally)), [ups, 0]);
+            assert!(node.events().iter().all(|kind| *kind == EventKind::Up));
+        }
+    };
+    is_as_before(&mut nodes, 1);
+    // Nor is it taken down by who lets it go, before it is up again.
+    hold(&mut nodes, false, later);
+    nodes[1].step(&[], later + MS);
+    is_as_before(&mut nodes, 1);
+    run(&mut nodes, (later + MS, later + 4_000 * MS), |_, _| true);
+    assert_eq!(states(&nodes), [Some(State::Up); 2]);
+    is_as_before(&mut nodes, 2);
+    // A failure takes it down.
+    let now = later + 4_000 * MS;
+    run(&mut nodes, (now, now + 100 * MS), |_, _| false);
+    assert!(nodes.iter().all(|node| node.router.state.is_down(0)));
+}
+
 #[test]
 fn a_session_outlives_that_its_next_hop_comes() {
     let (mut one, next_hop) = without();
-    let session: BfdSession = serde_json::from_value(json!({"port": "uplink",
-        "peer": "10.1.0.2", "min-tx-us": 10_000, "min-rx-us": 10_000, "multiplier": 3}))
-    .expect("a session");
+    let session = asked(2, false);
     one.router.apply(Update::SetBfd { discriminator: 77, session }, 0).expect("room");
     let mut nodes = [one, node(2, 1, json!({"interval-ms": 10, "multiplier": 3}))];
     run(&mut nodes, (0, 4_000 * MS), |_, _| true);

@@ -43,7 +43,7 @@ pub(super) struct Liveness {
     /// The sessions by their numbers.
     pub(super) places: Vec<Option<Place>>,
     /// What sessions that have changed want of the router.
-    wishes: VecDeque<Wish>,
+    pub(super) wishes: VecDeque<Wish>,
     /// Source ports by the machine's sockets.
     ports: BTreeMap<Socket, u16>,
     /// The machine wants to be polled then.
@@ -68,25 +68,18 @@ pub(super) struct Place {
 pub(super) enum Wish {
     /// A packet leaves to a neighbour: its source, its destination, UDP's payload and ports.
     Packet(Packet),
-    /// A session has come up, or gone down: this is counted.
+    /// A session has come up, or gone down: this is counted, and its next hops follow it.
     Turned {
+        /// The session.
+        session: u32,
         /// Whether it is up.
-        is_up: bool,
-    },
-    /// A next hop is there, or is not.
-    Change {
-        /// Its number.
-        hop: u32,
-        /// Whether it is there.
         is_up: bool,
     },
 }
 
 /// A packet that a session sends.
 pub(super) struct Packet {
-    /// The next hop to whose station it goes, if there is one.
-    pub hop: Option<u32>,
-    /// The neighbour that is that station.
+    /// The neighbour to whose station it goes.
     pub peer: IpAddr,
     /// The interface by which it leaves.
     pub interface: u16,
@@ -169,9 +162,10 @@ impl Liveness {
         true
     }
 
-    /// Lets a next hop follow the session with its neighbour, if one was set; returns whether that
-    /// has failed.
-    fn follow(&mut self, number: u32, hop: &NextHop, interface: u16) -> bool {
+    /// Lets a next hop follow the session with its neighbour, if one was set, and no other one: that
+    /// with its first address before that with the second. Returns whether that has failed.
+    pub(super) fn follow(&mut self, number: u32, hop: &NextHop, interface: u16) -> bool {
+        self.leave(number);
         let session = peers_of(hop).find_map(|peer| self.peers.get(&(interface, peer)).copied());
         let Some(session) = session else { return false };
         let Some(place) = self.place_mut(session) else { return false };
@@ -181,12 +175,25 @@ impl Liveness {
         is_failed
     }
 
+    /// A next hop follows no session any more; returns the one that it has followed.
+    fn leave(&mut self, number: u32) -> Option<u32> {
+        let session = self.sessions.remove(&number)?;
+        self.place_mut(session)?.hops.retain(|hop| *hop != number);
+        Some(session)
+    }
+
+    /// The next hops that follow a session, and whether they are there.
+    pub fn followers(&self, session: u32) -> (Vec<u32>, bool) {
+        let place = self.places.get(session as usize).and_then(Option::as_ref);
+        place.map_or((Vec::new(), true), |place| (place.hops.clone(), !place.is_failed))
+    }
+
     /// Watches a next hop no longer.
     pub fn forget(&mut self, number: u32, now: Ticks) {
-        let Some(session) = self.sessions.remove(&number) else { return };
-        let Some(place) = self.place_mut(session) else { return };
-        if let Whose::Discriminator(_) = place.whose {
-            return place.hops.retain(|hop| *hop != number);
+        let Some(session) = self.leave(number) else { return };
+        let own = Whose::NextHop(number);
+        if self.place_mut(session).is_none_or(|place| place.whose != own) {
+            return;
         }
         // Whoever was told that it is up is told that it is not any more.
         let view = self.bfd.as_ref().and_then(|bfd| bfd.view(session));
@@ -326,10 +333,10 @@ impl Liveness {
                 let from_port = *self.ports.get(&socket)?;
                 let place = self.place_mut(session)?;
                 // An Echo packet goes to the router's own address by way of the neighbour.
-                let (hop, peer) = (place.hops.first().copied(), place.path.peer);
+                let peer = place.path.peer;
                 let interface = interface?.0 as u16;
                 let (to, to_port) = (to.ip(), to.port());
-                Some(Packet { hop, peer, interface, from, to, from_port, to_port, bytes })
+                Some(Packet { peer, interface, from, to, from_port, to_port, bytes })
             }
             _ => None,
         }
@@ -352,12 +359,9 @@ impl Liveness {
             SessionState::Down | SessionState::AdminDown => None,
         };
         place.is_failed = is_up.map_or(place.is_failed, |is_up| !is_up);
-        let (is_failed, hops) = (place.is_failed, place.hops.clone());
-        self.tell(if is_failed { EventKind::Down } else { EventKind::Up }, session, now);
-        if let Some(is_up) = is_up {
-            self.wishes.push_back(Wish::Turned { is_up });
-            self.wishes.extend(hops.into_iter().map(|hop| Wish::Change { hop, is_up }));
-        }
+        let kind = if place.is_failed { EventKind::Down } else { EventKind::Up };
+        self.tell(kind, session, now);
+        self.wishes.extend(is_up.map(|is_up| Wish::Turned { session, is_up }));
     }
 
     /// Tells of a session what is known of it.

@@ -76,18 +76,25 @@ impl Pipeline {
             let Some(wish) = self.liveness.as_mut().and_then(|all| all.next(now)) else { break };
             match wish {
                 Wish::Packet(packet) => self.send_packet(&packet, now),
-                Wish::Turned { is_up } => {
+                Wish::Turned { session, is_up } => {
                     let tally = if is_up { Tally::PathsUp } else { Tally::PathsDown };
                     self.tallies[tally as usize] += 1;
-                }
-                Wish::Change { hop, is_up } => {
-                    self.state.set_path(hop, is_up);
-                    self.state.reach_tunnels();
-                    self.workers.note(hop, is_up);
+                    self.turn(session);
                 }
             }
         }
         self.tell_hops(now);
+    }
+
+    /// The next hops of a session are as it is by now, which may be another one, or none.
+    fn turn(&mut self, session: u32) {
+        let followers = self.liveness.as_ref().map(|all| all.followers(session));
+        let (hops, are_there) = followers.unwrap_or_default();
+        for hop in hops {
+            self.state.set_path(hop, are_there);
+            self.workers.note(hop, are_there);
+        }
+        self.state.reach_tunnels();
     }
 
     /// Whether there is room for the session of a next hop.
@@ -139,7 +146,8 @@ impl Pipeline {
         let wanted = Wanted { link: at, address: packet.peer, listed };
         let known = neighbours.as_ref().and_then(|all| all.known(state, wanted));
         // A next hop with two addresses may wait for the other one.
-        let ways = [packet.hop, known].map(|place| place.map(|place| state.way_of(place)));
+        let hop = state.hops_at(at, packet.peer).first().copied();
+        let ways = [hop, known].map(|place| place.map(|place| state.way_of(place)));
         let leads = |way: &Hop| way.verdict != reasons::drop(reasons::UNRESOLVED);
         let way = ways.into_iter().flatten().find(leads);
         let way = way.unwrap_or(Hop::absent(reasons::UNRESOLVED, at));

@@ -81,6 +81,70 @@ fn a_session_outlives_that_its_next_hop_comes() {
     assert_eq!(nodes[0].way([198, 51, 100, 1], 1, now + 1_000 * MS), Some(UP));
 }
 
+/// A router that has set sessions with both addresses of its next hop.
+fn with_two_sessions() -> Pipeline {
+    let mut keys = keys((1, 2), Value::Null, 1);
+    keys["bfd-capacity"] = json!(2);
+    keys["ipv6"] = json!(true);
+    keys["next-hops"][0]["ipv6"] = json!("3fff:0:0:1::2");
+    let mut router = Pipeline::new(&read(keys), Clock::with_rate(1e9), 0).expect("memory");
+    let of_ipv6 = BfdSession { peer: "3fff:0:0:1::2".parse().expect("one"), ..asked(2, false) };
+    for (discriminator, session) in [(6, of_ipv6), (4, asked(2, false))] {
+        router.apply(Update::SetBfd { discriminator, session }, 0).expect("room");
+    }
+    router
+}
+
+/// The session of this discriminator has failed, and the router is told so.
+fn fail(router: &mut Pipeline, discriminator: u32) {
+    let liveness = router.liveness.as_mut().expect("sessions");
+    let session = liveness.asked[&discriminator];
+    liveness.place_mut(session).expect("one").is_failed = true;
+    liveness.wishes.push_back(Wish::Turned { session, is_up: false });
+}
+
+#[test]
+fn a_next_hop_follows_one_session_whichever_of_its_addresses_have_some() {
+    let mut router = with_two_sessions();
+    fail(&mut router, 6);
+    router.tick(0);
+    assert!(!router.state.is_down(0), "it follows the one of its first address");
+    fail(&mut router, 4);
+    router.tick(2_000 * MS);
+    assert!(router.state.is_down(0));
+    let next_hop = *router.state.neighbours.get(&0).expect("a next hop");
+    router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    let (of_both, of_one) = ([4, 6], [6]);
+    for left in [&of_both[..], &of_one] {
+        assert!(router.state.is_down(0));
+        let liveness = router.liveness.as_ref().expect("sessions");
+        let follows = |one: &u32| liveness.followers(liveness.asked[one]).0 == [0];
+        assert_eq!(left.iter().filter(|one| follows(one)).count(), 1);
+        let remove = Update::RemoveBfd { discriminator: Some(left[0]) };
+        router.apply(remove, 0).expect("it is there");
+    }
+    assert!(!router.state.is_down(0));
+}
+
+#[test]
+fn what_a_session_has_said_holds_for_no_next_hop_that_does_not_follow_it_any_more() {
+    let changes = [
+        Update::RemoveBfd { discriminator: None },
+        Update::RemoveNextHop { number: 0 },
+        Update::SetBfd { discriminator: 4, session: asked(3, false) },
+    ];
+    for change in changes {
+        let mut router = with_two_sessions();
+        let only = Update::RemoveBfd { discriminator: Some(6) };
+        router.apply(only, 0).expect("it is there");
+        fail(&mut router, 4);
+        router.apply(change, 0).expect("a change");
+        router.tick(0);
+        assert!(!router.state.is_down(0), "{change:?}");
+        assert_eq!(router.tallies[Tally::PathsDown as usize], 1);
+    }
+}
+
 #[test]
 fn a_next_hop_is_reached_whether_it_or_its_neighbour_comes_first() {
     let source = MacAddr([2, 0, 0, 0, 7, 7]);

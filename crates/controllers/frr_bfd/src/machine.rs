@@ -162,7 +162,7 @@ impl FrrBfd {
 
     /// A worker tells of a session.
     fn happened(&mut self, what: Happening, now: Time) {
-        let Whose::Discriminator(own) = Whose::of(what.subject) else { return };
+        let Some(Whose::Discriminator(own)) = Whose::of(what.subject) else { return };
         let Some(name) = self.sessions.name_of(own) else { return };
         if !matches!(what.kind, EventKind::Up | EventKind::Down) {
             return;

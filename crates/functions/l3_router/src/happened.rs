@@ -45,10 +45,11 @@ impl Whose {
         }
     }
 
-    /// Whose session the subject of an event is.
-    pub fn of(subject: u64) -> Whose {
+    /// Whose session the subject of an event is; `None` for what is no session.
+    pub fn of(subject: u64) -> Option<Whose> {
         let number = subject as u32;
-        if subject < ASKED { Whose::NextHop(number) } else { Whose::Discriminator(number) }
+        let all = [Whose::NextHop(number), Whose::Discriminator(number)];
+        all.into_iter().find(|whose| whose.subject() == subject)
     }
 }
 

@@ -164,7 +164,9 @@ fn the_next_hops_at_a_neighbour_follow_a_session_that_was_set() {
     let event = one.router.event().expect("it is up");
     let told = Happened::from_detail(event.detail);
     assert_eq!((event.kind, event.subject), (EventKind::Up, 77 | 1 << 32));
-    assert_eq!(Whose::of(event.subject), Whose::Discriminator(77));
+    assert_eq!(Whose::of(event.subject), Some(Whose::Discriminator(77)));
+    assert_eq!(Whose::of(77), Some(Whose::NextHop(77)));
+    assert_eq!(Whose::of(crate::watched::subject(77)), None, "a route");
     let view = peer.router.liveness.as_ref().expect("sessions").views().next().expect("one").1;
     assert_eq!([77, told.peer_discriminator], [view.discriminators[1], view.discriminators[0]]);
     assert_eq!((told.state, told.peer_multiplier, told.peer_min_rx_us), (3, 3, 10_000));

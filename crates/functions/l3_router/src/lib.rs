@@ -33,6 +33,8 @@ pub mod parse;
 
 pub mod happened;
 
+mod events;
+
 mod liveness;
 
 mod sessions;

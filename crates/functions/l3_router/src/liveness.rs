@@ -24,6 +24,7 @@ use stages::icmp_host::is_ipv6;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
 
 use super::config::{self, BfdKey, BfdKeyKind, Config, NextHop};
+use super::events::Events;
 use super::happened::{Happened, Whose};
 use super::reasons;
 
@@ -48,7 +49,7 @@ pub(super) struct Liveness {
     ports: BTreeMap<Socket, u16>,
     /// The machine wants to be polled then.
     due: Ticks,
-    events: VecDeque<Event>,
+    events: Events,
     /// How packets are authenticated, by the places of the configuration's list.
     keys: Vec<Keys>,
 }
@@ -134,7 +135,7 @@ impl Liveness {
             wishes: VecDeque::new(),
             ports: BTreeMap::new(),
             due: now,
-            events: VecDeque::new(),
+            events: Events::default(),
             keys: config.bfd_keys.iter().map(keys_of).collect(),
         })
     }
@@ -370,17 +371,15 @@ impl Liveness {
         let Some(place) = self.places.get(session as usize).and_then(Option::as_ref) else {
             return;
         };
-        if self.events.len() < EVENTS_MAX {
-            let (subject, detail) = (place.whose.subject(), Happened::of(&view).detail());
-            self.events.push_back(Event { kind, subject, detail, at: now });
-        }
+        let (subject, detail) = (place.whose.subject(), Happened::of(&view).detail());
+        self.events.tell(Event { kind, subject, detail, at: now });
     }
 
     /// Returns the next event: a next hop is there or is not, or the path of a session that was set
     /// has come up or failed, or the session has ended. Sessions that are taken down on purpose are
     /// told of, too, with what holds of the path.
     pub fn event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.next()
     }
 
     /// Returns what a person sees of the sessions: those of next hops by their numbers, then those
@@ -472,6 +471,3 @@ fn datagram_of(frame: &[u8]) -> Option<(IpAddr, IpAddr, u8, udp::View<'_>)> {
     datagram.verify_ipv4(view.source(), view.destination()).ok()?;
     Some((view.source().into(), view.destination().into(), view.ttl(), datagram))
 }
-
-/// Events that wait for a control plane.
-const EVENTS_MAX: usize = 4096;

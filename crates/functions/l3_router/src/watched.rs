@@ -3,13 +3,14 @@
 //! What counts is the very prefix, wherever it leads and whether or not that can be reached. A
 //! neighbour that was found has an address in the table, and no route. Only the first worker tells:
 //! all have the same routes.
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use engine::{Event, EventKind, Refusal};
 use machine::clock::Ticks;
 
 use super::config::{GROUPS, Network};
 use super::control::Update;
+use super::events::Events;
 use super::state::State;
 
 /// The routes that are watched.
@@ -18,13 +19,13 @@ pub(super) struct Watched {
     tells: bool,
     /// By their numbers, with whether each was there when it was looked for last.
     routes: BTreeMap<u32, (Network, bool)>,
-    events: VecDeque<Event>,
+    events: Events,
 }
 
 impl Watched {
     /// None yet.
     pub fn new(tells: bool) -> Watched {
-        Watched { tells, routes: BTreeMap::new(), events: VecDeque::new() }
+        Watched { tells, routes: BTreeMap::new(), events: Events::default() }
     }
 
     /// Applies a change of what is watched; none for others.
@@ -95,20 +96,16 @@ impl Watched {
     }
 
     fn tell(&mut self, number: u32, is_there: bool, now: Ticks) {
-        if self.tells && self.events.len() < EVENTS_MAX {
+        if self.tells {
             let kind = if is_there { EventKind::Up } else { EventKind::Down };
-            self.events.push_back(Event {
-                kind,
-                subject: subject(number),
-                at: now,
-                detail: [0; 5],
-            });
+            let subject = subject(number);
+            self.events.tell(Event { kind, subject, at: now, detail: [0; 5] });
         }
     }
 
     /// Returns the next event.
     pub fn event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.next()
     }
 }
 
@@ -125,9 +122,6 @@ fn is_there(state: &State, route: Network) -> bool {
 
 /// Most routes that are watched.
 const WATCHED_MAX: usize = 1024;
-
-/// Events that wait for a control plane.
-const EVENTS_MAX: usize = 4096;
 
 #[cfg(test)]
 mod tests {

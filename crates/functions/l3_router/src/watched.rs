@@ -75,16 +75,13 @@ impl Watched {
     }
 
     fn look(&mut self, state: &State, update: &Update, now: Ticks) {
-        // Other changes may have routes in their train: those to links and to next hops.
-        let meant = match *update {
-            Update::SetRoute { prefix, vrf, .. } | Update::RemoveRoute { prefix, vrf } => {
-                Some(Network::of(vrf, prefix))
-            }
-            _ => None,
-        };
+        let touched = Touched::by(update);
+        if touched == Touched::Nothing {
+            return;
+        }
         let mut changed = Vec::new();
         for (number, (route, was_there)) in &mut self.routes {
-            if meant.is_some_and(|meant| meant != *route) {
+            if touched != Touched::Any && touched != Touched::One(*route) {
                 continue;
             }
             let is_there = is_there(state, *route);
@@ -106,6 +103,32 @@ impl Watched {
     /// Returns the next event.
     pub fn event(&mut self) -> Option<Event> {
         self.events.next()
+    }
+}
+
+/// The routes that a change can bring or take away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touched {
+    One(Network),
+    /// Those to links, to next hops and to the router itself.
+    Any,
+    /// Neighbours have none, and a route leads to a group whatever its members are.
+    Nothing,
+}
+
+impl Touched {
+    fn by(update: &Update) -> Touched {
+        match *update {
+            Update::SetRoute { prefix, vrf, .. } | Update::RemoveRoute { prefix, vrf } => {
+                Touched::One(Network::of(vrf, prefix))
+            }
+            Update::SetNeighbour { .. }
+            | Update::RemoveNeighbour { .. }
+            | Update::HearNeighbour { .. }
+            | Update::SetGroupMember { .. }
+            | Update::RemoveGroupMember { .. } => Touched::Nothing,
+            _ => Touched::Any,
+        }
     }
 }
 
@@ -183,6 +206,10 @@ mod tests {
         apply(&mut router, watch(2, "10.1.0.7/32", 0)).expect("room");
         apply(&mut router, json!({"remove-next-hop": {"number": 0}})).expect("it is there");
         assert_eq!(told(&mut router), [(2, true), (2, false)]);
+        let heard = json!({"hear-neighbour": {
+            "port": "uplink", "address": "10.1.0.9", "mac": "02:00:00:00:00:09"}});
+        let heard: Update = serde_json::from_value(heard).expect("a change");
+        assert_eq!(Touched::by(&heard), Touched::Nothing, "it comes often, and costs nothing");
         // The same number is another route from now on, and what does not fit is refused.
         apply(&mut router, watch(1, "10.8.0.0/15", 1)).expect("room");
         assert_eq!(told(&mut router), [(1, false)]);

@@ -237,9 +237,12 @@ impl Liveness {
         peers_of(hop).any(|peer| self.peers.contains_key(&(interface, peer)))
     }
 
-    /// Whether a next hop is watched.
-    pub fn watches(&self, number: u32) -> bool {
-        self.sessions.contains_key(&number)
+    /// Takes note of what who runs the sessions says of a next hop, for those that will follow its
+    /// session; whether it is watched.
+    pub fn note(&mut self, hop: u32, is_up: bool) -> bool {
+        let Some(&session) = self.sessions.get(&hop) else { return false };
+        let place = self.place_mut(session);
+        place.map(|place| place.is_failed = !is_up).is_some()
     }
 
     /// The next hops that are watched, from a number on.

@@ -174,10 +174,11 @@ fn the_next_hops_at_a_neighbour_follow_a_session_that_was_set() {
     let now = 4_000 * MS;
     team.run(&mut peer, (now, now + 45 * MS), false);
     assert_eq!(team.are_down(), [true; 2]);
-    // A next hop that is set while it is down follows it, too.
+    // A next hop that is set while it is down follows it, too, on every worker at once.
     let now = now + 45 * MS;
     let next_hop = *team.workers[0].router.state.neighbours.get(&0).expect("a next hop");
     assert_eq!(apply(&mut team, Update::SetNextHop { number: 0, next_hop }, now), Ok(()));
+    assert_eq!(team.are_down(), [true; 2]);
     team.run(&mut peer, (now, now + 20 * MS), false);
     assert_eq!(team.are_down(), [true; 2]);
     // One that is to have its own is refused, and so are a second one and one without room.

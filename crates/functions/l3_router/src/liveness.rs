@@ -150,7 +150,7 @@ impl Liveness {
     ) -> bool {
         self.forget(number, now);
         let Some(keys) = hop.bfd else { return self.follow(number, hop, interface) };
-        let (Some(peer), Some(local)) = (peers_of(hop).next(), local) else { return false };
+        let (Some(peer), Some(local)) = (peers_of(hop).next(), local) else { return true };
         let path = Path { reach: Reach::SingleHop(Interface(interface.into())), local, peer };
         let place =
             Place { whose: Whose::NextHop(number), hops: vec![number], path, is_failed: true };
@@ -181,6 +181,23 @@ impl Liveness {
         let session = self.sessions.remove(&number)?;
         self.place_mut(session)?.hops.retain(|hop| *hop != number);
         Some(session)
+    }
+
+    /// The discriminators of sessions that were set from an address at an interface.
+    pub fn asked_from(&self, interface: u16, local: IpAddr) -> Vec<u32> {
+        let reach = Reach::SingleHop(Interface(interface.into()));
+        let is_its = |session: u32| {
+            let place = self.places.get(session as usize).and_then(Option::as_ref);
+            place.is_some_and(|place| (place.path.reach, place.path.local) == (reach, local))
+        };
+        let asked = self.asked.iter().filter(|(_, session)| is_its(**session));
+        asked.map(|(discriminator, _)| *discriminator).collect()
+    }
+
+    /// From which address a next hop is watched, if it is.
+    pub fn source_of(&self, hop: u32) -> Option<IpAddr> {
+        let session = *self.sessions.get(&hop)?;
+        self.places.get(session as usize)?.as_ref().map(|place| place.path.local)
     }
 
     /// The next hops that follow a session, and whether they are there.

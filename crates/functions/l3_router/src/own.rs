@@ -39,6 +39,9 @@ impl Pipeline {
             }
             _ => return None,
         };
+        if done.is_ok() {
+            self.follow_address(update, now);
+        }
         self.state.reach_tunnels();
         Some(done)
     }

@@ -138,6 +138,33 @@ impl Pipeline {
         }
     }
 
+    /// The host has brought or taken an address: sessions from one that is gone end, and next hops
+    /// that are to be watched are so from one that is there.
+    pub(super) fn follow_address(&mut self, update: &Update, now: Ticks) {
+        let (at, gone) = match *update {
+            Update::SetAddress { port, vlan, .. } => ((port, vlan), None),
+            Update::RemoveAddress { port, vlan, address } => ((port, vlan), Some(address)),
+            _ => return,
+        };
+        let Pipeline { state, liveness: Some(liveness), .. } = self else { return };
+        let Some(interface) = state.interfaces.named(at.0, at.1) else { return };
+        let ended = gone.map(|gone| liveness.asked_from(interface, gone)).unwrap_or_default();
+        let all = state.neighbours.iter().filter(|(number, next)| {
+            let source = liveness.source_of(**number);
+            next.bfd.is_some()
+                && (next.port, next.vlan) == at
+                && (source.is_none() || source == gone)
+        });
+        let unwatched = all.map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop });
+        let unwatched: Vec<Update> = unwatched.collect();
+        for discriminator in ended {
+            self.remove_bfd(discriminator, now);
+        }
+        for update in unwatched {
+            self.watch(&update, now);
+        }
+    }
+
     fn send_packet(&mut self, packet: &Packet, now: Ticks) {
         let Pipeline { state, made, neighbours, .. } = self;
         let Some(made) = made else { return };

@@ -179,3 +179,41 @@ fn a_next_hop_is_reached_whether_it_or_its_neighbour_comes_first() {
         }
     }
 }
+
+#[test]
+fn sessions_end_with_the_address_of_the_host_from_which_they_are() {
+    let keys = json!({
+        "ports": [
+            {"name": "uplink", "mac": "02:00:00:00:00:01", "host-interface": "up"},
+            {"name": "downlink", "mac": "02:00:00:00:00:02", "ip": "10.2.0.1/16"},
+        ],
+        "resolve": true,
+        "punt": true,
+        "bfd-capacity": 2,
+    });
+    let mut router = Pipeline::new(&read(keys), Clock::with_rate(1e9), 0).expect("memory");
+    let change = |router: &mut Pipeline, how: &str, address: &str| {
+        let keys = json!({"port": "uplink", "address": address});
+        let update = serde_json::from_value(json!({ how: keys })).expect("a change");
+        router.apply(update, 0).expect("possible");
+    };
+    let source = |router: &Pipeline| router.liveness.as_ref().and_then(|all| all.source_of(0));
+    let [one, two] = ["10.1.0.1", "10.1.0.9"];
+    let is = |address: &str| Some(address.parse::<IpAddr>().expect("an address"));
+    change(&mut router, "set-address", "10.1.0.1/16");
+    let next_hop = json!({"set-next-hop": {"number": 0,
+        "next-hop": {"port": "uplink", "ip": "10.1.0.2", "bfd": {}}}});
+    router.apply(serde_json::from_value(next_hop).expect("a change"), 0).expect("room");
+    let set = Update::SetBfd { discriminator: 7, session: asked(3, false) };
+    router.apply(set, 0).expect("room");
+    change(&mut router, "set-address", "10.1.0.9/16");
+    assert_eq!(source(&router), is(one));
+    change(&mut router, "remove-address", one);
+    assert_eq!(source(&router), is(two));
+    let told = std::iter::from_fn(|| router.event()).map(|event| (event.kind, event.subject));
+    assert_eq!(told.collect::<Vec<_>>(), [(EventKind::Expired, 7 | 1 << 32)]);
+    change(&mut router, "remove-address", two);
+    assert_eq!((source(&router), router.state.is_down(0)), (None, true), "nobody can watch it");
+    change(&mut router, "set-address", "10.1.0.1/16");
+    assert_eq!(source(&router), is(one));
+}

@@ -7,8 +7,9 @@
 //! ```
 //! The machine is the one of `crates/protocols/bfd`: here it has no thread that can be late, and
 //! what waits in the ports' rings is read before time is judged. A session is of a next hop that
-//! has the key `bfd`, or was set at run time ([`super::asked`]); the next hop is there while the
-//! session is up, or its peer has taken it down on purpose (RFC 5882 section 4.2).
+//! has the key `bfd`, or was set at run time ([`super::asked`]). The next hop of the former is there
+//! once the session was up, that of the latter from the beginning; both are gone while the session
+//! has failed, which it has not if either end takes it down on purpose (RFC 5882 section 4.2).
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
@@ -20,8 +21,7 @@ use packet::Verdict;
 use protocol_bfd::authentication::{Algorithm, Keys};
 use protocol_bfd::{Bfd, Command, Diagnostic, Path, Reach, Report, State as SessionState, View};
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Opening, Output, Socket, Time};
-use stages::icmp_host::is_ipv6;
-use wire::{ethernet, ipv4, ipv6, protocol, udp};
+use stages::datagram::{self, Received};
 
 use super::config::{self, BfdKey, BfdKeyKind, Config, NextHop};
 use super::events::Events;
@@ -269,7 +269,9 @@ impl Liveness {
 
     /// Takes in a packet, without tag, for one of the router's own addresses.
     pub fn receive(&mut self, frame: &[u8], interface: u16, now: Ticks) -> Heard {
-        let Some((from, to, ttl, datagram)) = datagram_of(frame) else { return Heard::Nobody };
+        let Some(Received { from, to, ttl, datagram }) = datagram::read(frame) else {
+            return Heard::Nobody;
+        };
         let local = match datagram.destination_port() {
             protocol_bfd::sockets::CONTROL => protocol_bfd::sockets::CONTROL,
             protocol_bfd::sockets::ECHO => protocol_bfd::sockets::ECHO,
@@ -470,24 +472,4 @@ fn session_of(keys: config::Bfd, path: Path) -> protocol_bfd::Config {
         is_passive: false,
         authentication: None,
     }
-}
-
-/// Source, destination, Time To Live and datagram of a frame of UDP whose checksum is right.
-fn datagram_of(frame: &[u8]) -> Option<(IpAddr, IpAddr, u8, udp::View<'_>)> {
-    let packet = frame.get(ethernet::HEADER_LEN..)?;
-    if is_ipv6(frame) {
-        let view = ipv6::View::parse(packet).ok()?;
-        let upper = view.upper_layer().ok().filter(|upper| upper.protocol == protocol::UDP)?;
-        let datagram = udp::View::parse(upper.payload).ok()?;
-        datagram.verify_ipv6(view.source(), view.destination()).ok()?;
-        let ends = (view.source().into(), view.destination().into());
-        return Some((ends.0, ends.1, view.hop_limit(), datagram));
-    }
-    let view = ipv4::View::parse_without_checksum(packet).ok()?;
-    if view.protocol() != protocol::UDP || view.is_fragment() {
-        return None;
-    }
-    let datagram = udp::View::parse(view.payload()).ok()?;
-    datagram.verify_ipv4(view.source(), view.destination()).ok()?;
-    Some((view.source().into(), view.destination().into(), view.ttl(), datagram))
 }

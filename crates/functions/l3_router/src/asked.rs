@@ -81,8 +81,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Ends a session that was set; false if there is none. Its next hops are there from now on, but
-    /// where they follow another one.
+    /// Ends a session that was set; false if there is none. Its next hops are there from now on,
+    /// but where they follow another one.
     pub(super) fn remove_bfd(&mut self, discriminator: u32, now: Ticks) -> bool {
         let dismissed = self.liveness.as_mut().and_then(|all| all.dismiss(discriminator, now));
         let Some((at, hops)) = dismissed else { return false };

@@ -1,9 +1,9 @@
 //! What leaves the way of ordinary packets: frames that are not plain, at the entrance, and packets
 //! that cannot leave as they are, at the exit. Both are looked at one by one.
 //!
-//! They are for the router itself ([`super::host`]), wait for a neighbour ([`super::neighbours`]),
-//! are worth an error, or are dropped. Services that take packets out of the way (tunnels, MPLS)
-//! and what detects failures (BFD) join here.
+//! They are for the router itself ([`super::host`]) or one of its sessions ([`super::sessions`]),
+//! wait for a neighbour ([`super::neighbours`]), leave in fragments, are worth an error, or are
+//! dropped.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use machine::clock::Ticks;

@@ -7,9 +7,10 @@
 //! ```
 //! The machine is the one of `crates/protocols/bfd`: here it has no thread that can be late, and
 //! what waits in the ports' rings is read before time is judged. A session is of a next hop that
-//! has the key `bfd`, or was set at run time ([`super::asked`]). The next hop of the former is there
-//! once the session was up, that of the latter from the beginning; both are gone while the session
-//! has failed, which it has not if either end takes it down on purpose (RFC 5882 section 4.2).
+//! has the key `bfd`, or was set at run time ([`super::asked`]). The next hop of the former is
+//! there once the session was up, that of the latter from the beginning; both are gone while the
+//! session has failed, which it has not if either end takes it down on purpose (RFC 5882 section
+//! 4.2).
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
@@ -163,8 +164,8 @@ impl Liveness {
         true
     }
 
-    /// Lets a next hop follow the session with its neighbour, if one was set, and no other one: that
-    /// with its first address before that with the second. Returns whether that has failed.
+    /// Lets a next hop follow the session with its neighbour, if one was set, and no other one:
+    /// that with its first address before that with the second. Returns whether that has failed.
     pub(super) fn follow(&mut self, number: u32, hop: &NextHop, interface: u16) -> bool {
         self.leave(number);
         let session = peers_of(hop).find_map(|peer| self.peers.get(&(interface, peer)).copied());

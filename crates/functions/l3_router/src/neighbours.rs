@@ -1,8 +1,8 @@
 //! The router's neighbours: what [`stages::neighbours`] knows of them becomes entries of next hops.
 //!
 //! An address on a link gets an entry of its own behind those of the next hops; a next hop without
-//! an Ethernet address gets its own entry filled in, whether it or its neighbour came first. Packets
-//! that waited leave as made frames, or are dropped, and then their senders are told.
+//! an Ethernet address gets its own entry filled in, whether it or its neighbour came first.
+//! Packets that waited leave as made frames, or are dropped, and then their senders are told.
 use std::net::IpAddr;
 
 use machine::clock::{Clock, Ticks};

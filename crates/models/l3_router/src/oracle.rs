@@ -121,8 +121,8 @@ impl Oracle for Model {
             Update::RemoveVirtual { port, vlan, address } => {
                 self.remove_virtual((port, vlan), address)
             }
-            // What the host has, sessions, and who watches, which no workload asks for; and the
-            // services' own, which they have applied.
+            // What the host has, sessions, and who watches, which no workload asks for. The
+            // services have applied their own above.
             Update::SetAddress { .. }
             | Update::RemoveAddress { .. }
             | Update::SetNeighbour { .. }

@@ -66,6 +66,9 @@ pub enum EventKind {
     Synchronised,
     /// It has not, or not any more.
     Unsynchronised,
+    /// The function had no room for other events, as many as the subject says. The way up counts
+    /// them with those that it loses itself, and tells nobody of this one.
+    Missed,
 }
 
 /// What may come up of one reason.
@@ -362,10 +365,14 @@ impl PlaneEnd {
     /// Hands an event over, or counts that it was lost.
     pub(crate) fn tell(&mut self, event: Event) {
         self.has_news = true;
-        if self.events.push(event).is_err()
+        let missed = match event.kind {
+            EventKind::Missed => event.subject,
+            _ => u64::from(self.events.push(event).is_err()),
+        };
+        if missed > 0
             && let Some(lost) = self.shared.last()
         {
-            lost.store(lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            lost.store(lost.load(Ordering::Relaxed) + missed, Ordering::Relaxed);
         }
     }
 

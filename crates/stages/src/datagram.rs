@@ -1,7 +1,8 @@
-//! Datagrams of a function's own: UDP over IPv4 or IPv6 in a frame.
+//! Datagrams of a function's own, and for it: UDP over IPv4 or IPv6 in a frame without a tag.
 
 use std::net::IpAddr;
 
+use wire::bytes::u16_at;
 use wire::{MacAddr, ethernet, ipv4, ipv6, protocol, udp};
 
 /// What a datagram says of itself.
@@ -85,6 +86,45 @@ impl Datagram<'_> {
     }
 }
 
+/// A datagram that a frame has.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// Its source.
+    pub from: IpAddr,
+    /// Its destination.
+    pub to: IpAddr,
+    /// Its Time To Live or Hop Limit.
+    pub ttl: u8,
+    /// Its ports and payload.
+    pub datagram: udp::View<'a>,
+}
+
+/// Reads a frame of a whole datagram whose checksum is right; `None` for any other.
+pub fn read(frame: &[u8]) -> Option<Received<'_>> {
+    let (header, packet) = frame.split_first_chunk::<{ ethernet::HEADER_LEN }>()?;
+    match u16_at(header, ethernet::offset::TYPE) {
+        ethernet::TYPE_IPV4 => {
+            let view = ipv4::View::parse(packet).ok()?;
+            if view.protocol() != protocol::UDP || view.is_fragment() {
+                return None;
+            }
+            let datagram = udp::View::parse(view.payload()).ok()?;
+            datagram.verify_ipv4(view.source(), view.destination()).ok()?;
+            let (from, to) = (view.source().into(), view.destination().into());
+            Some(Received { from, to, ttl: view.ttl(), datagram })
+        }
+        ethernet::TYPE_IPV6 => {
+            let view = ipv6::View::parse(packet).ok()?;
+            let upper = view.upper_layer().ok().filter(|upper| upper.protocol == protocol::UDP)?;
+            let datagram = udp::View::parse(upper.payload).ok()?;
+            datagram.verify_ipv6(view.source(), view.destination()).ok()?;
+            let (from, to) = (view.source().into(), view.destination().into());
+            Some(Received { from, to, ttl: view.hop_limit(), datagram })
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,28 +138,24 @@ mod tests {
             let datagram = Datagram { macs, from, to, ports, ttl: 255, dscp: 48, payload };
             let mut frame = [0xaa; 100];
             let len = datagram.write(&mut frame).expect("room");
-            let packet = &frame[ethernet::HEADER_LEN..len];
-            let read = match (from, to) {
-                (IpAddr::V4(from), IpAddr::V4(to)) => {
-                    let view = ipv4::View::parse(packet).expect("a packet");
-                    assert_eq!((view.source(), view.destination()), (from, to));
-                    assert_eq!((view.ttl(), view.dscp()), (255, 48));
-                    let read = udp::View::parse(view.payload()).expect("a datagram");
-                    read.verify_ipv4(from, to).expect("a checksum");
-                    read
-                }
-                (IpAddr::V6(from), IpAddr::V6(to)) => {
-                    let view = ipv6::View::parse(packet).expect("a packet");
-                    assert_eq!((view.source(), view.destination()), (from, to));
-                    assert_eq!((view.hop_limit(), view.traffic_class()), (255, 192));
-                    let read = udp::View::parse(view.payload()).expect("a datagram");
-                    read.verify_ipv6(from, to).expect("a checksum");
-                    read
-                }
-                _ => unreachable!("of one family"),
+            let class = match from {
+                IpAddr::V4(_) => frame[ethernet::HEADER_LEN + 1],
+                IpAddr::V6(_) => frame[ethernet::HEADER_LEN] << 4 | frame[15] >> 4,
             };
-            assert_eq!([read.source_port(), read.destination_port()], ports);
-            assert_eq!((read.payload(), len), (payload, frame_len(from)));
+            assert_eq!(class, 48 << 2);
+            let got = read(&frame[..len]).expect("a datagram");
+            assert_eq!((got.from, got.to, got.ttl), (from, to, 255));
+            let read_ports = [got.datagram.source_port(), got.datagram.destination_port()];
+            assert_eq!(read_ports, ports);
+            assert_eq!((got.datagram.payload(), len), (payload, frame_len(from)));
+            // What is cut short or changed is none: the type, the protocol, an address, the sum.
+            let next = if from.is_ipv4() { 23 } else { 20 };
+            for at in [12, next, 28, len - 1] {
+                let mut other = frame;
+                other[at] ^= 1;
+                assert!(read(&other[..len]).is_none(), "{at}");
+            }
+            assert!((0..len).all(|short| read(&frame[..short]).is_none()));
             for short in 0..len {
                 assert_eq!(datagram.write(&mut frame[..short]), None);
             }

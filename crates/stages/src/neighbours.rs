@@ -246,8 +246,8 @@ impl Neighbours {
     }
 
     /// Takes note of what the user knows of a neighbour: for ever, or as if it had answered, which
-    /// also holds for one that was fixed before. Returns
-    /// its number, as [`Neighbours::heard`] does; `None` if it is not known and there is no room.
+    /// also holds for one that was fixed before. Returns its number, as [`Neighbours::heard`] does;
+    /// `None` if it is not known and there is no room.
     pub fn tell(
         &mut self,
         wanted: Wanted,
@@ -382,6 +382,14 @@ impl Neighbours {
         let is_its = |entry: &Option<Entry>| entry.is_some_and(|one| one.listed == Some(listed));
         let number = self.entries.iter().position(is_its)?;
         self.remove(number as u32)
+    }
+
+    /// A neighbour that is there, known or asked for, has a number of the user's from now on.
+    /// Returns its own number.
+    pub fn enlist(&mut self, link: u16, address: IpAddr, listed: u32) -> Option<u32> {
+        let number = *self.by_address.get(&(link, address))?;
+        self.entries[number as usize].as_mut()?.listed = Some(listed);
+        Some(number)
     }
 
     /// A packet that waited for the neighbour that was heard, gone or forgotten. Its user gives it

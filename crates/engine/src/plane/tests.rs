@@ -113,6 +113,9 @@ fn events_come_in_order_and_lost_ones_are_counted() {
     let told: Vec<u64> = std::iter::from_fn(|| plane.event()).map(|event| event.subject).collect();
     assert!(told.iter().copied().eq(0..EVENTS as u64));
     assert_eq!(plane.events_lost(), 5);
+    // So are those for which the function had no room.
+    end.tell(Event { kind: EventKind::Missed, subject: 3, detail: [0; 5], at: 0 });
+    assert_eq!((plane.event(), plane.events_lost()), (None, 8));
 }
 
 #[test]

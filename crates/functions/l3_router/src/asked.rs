@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{EventKind, Refusal};
 use machine::clock::Ticks;
-use protocol_bfd::{Command, Config, Diagnostic, Path, Reach, State as SessionState};
+use protocol_bfd::{Command, Config, Diagnostic, Path, Reach};
 use protocol_kit::Interface;
 
 use super::config::BfdSession;
@@ -70,51 +70,57 @@ impl Pipeline {
         self.remove_bfd(discriminator, now);
         let Some(liveness) = &mut self.liveness else { return Ok(()) };
         let whose = Whose::Discriminator(discriminator);
-        let place = Place { whose, hops: hops.clone(), path, is_failed: false };
+        let place = Place { whose, hops: Vec::new(), path, is_failed: false };
         // There is room.
         let Some(number) = liveness.enter(place) else { return Ok(()) };
         liveness.asked.insert(discriminator, number);
         liveness.peers.insert((at, peer), number);
-        liveness.sessions.extend(hops.into_iter().map(|hop| (hop, number)));
         liveness.command(Command::Add(number, config), now);
         liveness.command(Command::Hold(number, hold), now);
+        self.follow_anew(at, hops);
         Ok(())
     }
 
-    /// Ends a session that was set; false if there is none. Its next hops are there from now on.
-    fn remove_bfd(&mut self, discriminator: u32, now: Ticks) -> bool {
+    /// Ends a session that was set; false if there is none. Its next hops are there from now on,
+    /// but where they follow another one.
+    pub(super) fn remove_bfd(&mut self, discriminator: u32, now: Ticks) -> bool {
         let dismissed = self.liveness.as_mut().and_then(|all| all.dismiss(discriminator, now));
-        let Some(hops) = dismissed else { return false };
-        for hop in hops {
-            self.state.set_path(hop, true);
-        }
-        self.state.reach_tunnels();
+        let Some((at, hops)) = dismissed else { return false };
+        self.follow_anew(at, hops);
         true
+    }
+
+    /// Sessions at an interface have come or gone with which these next hops there have to do.
+    fn follow_anew(&mut self, at: u16, hops: Vec<u32>) {
+        let Pipeline { state, liveness: Some(liveness), .. } = self else { return };
+        for hop in hops {
+            let Some(next) = state.neighbours.get(&hop) else { continue };
+            let is_failed = liveness.follow(hop, next, at);
+            state.set_path(hop, !is_failed);
+        }
+        state.reach_tunnels();
     }
 }
 
 impl Liveness {
-    /// Forgets a session that was set; returns the next hops that have followed it.
-    fn dismiss(&mut self, discriminator: u32, now: Ticks) -> Option<Vec<u32>> {
+    /// Forgets a session that was set; returns its interface and the next hops that have followed
+    /// it.
+    fn dismiss(&mut self, discriminator: u32, now: Ticks) -> Option<(u16, Vec<u32>)> {
         let number = self.asked.remove(&discriminator)?;
         self.tell(EventKind::Expired, number, now);
         let Place { hops, path: Path { reach, peer, .. }, .. } =
             self.places.get_mut(number as usize)?.take()?;
-        if let Reach::SingleHop(Interface(at)) = reach {
-            self.peers.remove(&(at as u16, peer));
-        }
-        for hop in &hops {
-            self.sessions.remove(hop);
-        }
         self.command(Command::Remove(number), now);
-        Some(hops)
+        // Those that are set have a neighbour on a link.
+        let Reach::SingleHop(Interface(at)) = reach else { return None };
+        self.peers.remove(&(at as u16, peer));
+        Some((at as u16, hops))
     }
 
     /// Tells once more what is known of a session, for who has missed it.
     fn retell(&mut self, number: u32, now: Ticks) {
-        let view = self.bfd.as_ref().and_then(|bfd| bfd.view(number));
-        let is_up = view.is_some_and(|view| view.state == SessionState::Up);
-        self.tell(if is_up { EventKind::Up } else { EventKind::Down }, number, now);
+        let is_failed = self.place_mut(number).is_some_and(|place| place.is_failed);
+        self.tell(if is_failed { EventKind::Down } else { EventKind::Up }, number, now);
     }
 }
 

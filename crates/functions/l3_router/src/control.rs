@@ -189,7 +189,7 @@ pub enum Update {
         mac: Mac,
     },
     /// A controller is told by events from now on whether this route stands in the table, and at
-    /// once: of the subject 2^32 and the number.
+    /// once: of the subject 2^33 and the number.
     WatchRoute {
         /// The number that the route has for whoever watches it.
         number: u32,

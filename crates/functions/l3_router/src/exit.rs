@@ -1,9 +1,9 @@
 //! What leaves the way of ordinary packets: frames that are not plain, at the entrance, and packets
 //! that cannot leave as they are, at the exit. Both are looked at one by one.
 //!
-//! They are for the router itself ([`super::host`]), wait for a neighbour ([`super::neighbours`]),
-//! are worth an error, or are dropped. Services that take packets out of the way (tunnels, MPLS)
-//! and what detects failures (BFD) join here.
+//! They are for the router itself ([`super::host`]) or one of its sessions ([`super::sessions`]),
+//! wait for a neighbour ([`super::neighbours`]), leave in fragments, are worth an error, or are
+//! dropped.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use machine::clock::Ticks;
@@ -230,10 +230,11 @@ impl Pipeline {
         }
     }
 
-    /// Whether a packet goes to a host on a link that is known by now, within the link's MTU; also
-    /// as a next hop that came later.
+    /// Whether a packet goes to a host on a link that is known by now, within the link's MTU.
     fn finds_neighbour(&mut self, batch: &Batch, slot: Slot) -> bool {
-        let Some(wanted) = self.wanted(batch, slot) else { return false };
+        let Some(wanted @ Wanted { listed: None, .. }) = self.wanted(batch, slot) else {
+            return false;
+        };
         let Some(hop) = self.neighbours.as_ref().and_then(|all| all.known(&self.state, wanted))
         else {
             return false;
@@ -260,9 +261,8 @@ impl Pipeline {
         if hop.verdict != reasons::drop(reasons::UNRESOLVED) {
             return None;
         }
-        let next = self.state.neighbours.get(&number)?;
-        let address = next.ip.map(IpAddr::from).or(next.ipv6.map(IpAddr::from))?;
-        Some(Wanted { link: interface, address, listed: Some(number) })
+        let (link, address) = self.state.asks_for(number)?;
+        Some(Wanted { link, address, listed: Some(number) })
     }
 
     /// What becomes of a packet that cannot leave as it is.
@@ -348,7 +348,8 @@ impl Pipeline {
         verdict
     }
 
-    /// A next hop that changed is not known any more.
+    /// What was known of a next hop that changed is not known any more; what is known of its
+    /// neighbour now holds for it, too.
     pub(super) fn forget(&mut self, update: &Update) {
         let hop = match update {
             Update::SetNextHop { number, .. } | Update::RemoveNextHop { number } => *number,
@@ -357,6 +358,7 @@ impl Pipeline {
         let Pipeline { state, neighbours, made, .. } = self;
         if let (Some(neighbours), Some(made)) = (neighbours, made) {
             neighbours.forget_hop((state, made), hop);
+            neighbours.enlist((state, made), hop);
         }
     }
 

@@ -45,7 +45,7 @@ impl Whose {
         }
     }
 
-    /// Whose session the subject of an event is; `None` if it is no session's.
+    /// Whose session the subject of an event is; `None` for what is no session.
     pub fn of(subject: u64) -> Option<Whose> {
         let number = subject as u32;
         let all = [Whose::NextHop(number), Whose::Discriminator(number)];

@@ -33,6 +33,8 @@ pub mod parse;
 
 pub mod happened;
 
+mod events;
+
 mod liveness;
 
 mod sessions;
@@ -167,11 +169,15 @@ impl NetworkFunction for L3Router {
         None
     }
 
-    fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
-        let mut changes = reload::memory(config, function.state());
-        changes.extend(own::memory(config, function));
-        changes.extend(services::reload::memory(config, function.services()));
-        changes
+    fn memory(config: &Config, shard: Shard, function: &Pipeline, now: Ticks) -> Vec<Update> {
+        let mut parts = Vec::new();
+        loop {
+            let more = Self::memory_part(config, shard, function, now, parts.last());
+            if more.is_empty() {
+                return Self::remembered(config, parts);
+            }
+            parts.extend(more);
+        }
     }
 
     fn memory_part(
@@ -181,18 +187,22 @@ impl NetworkFunction for L3Router {
         _: Ticks,
         last: Option<&Update>,
     ) -> Vec<Update> {
-        let services = match last {
-            None => services::reload::memory(config, function.services()),
-            Some(_) => Vec::new(),
-        };
+        let mut part = Vec::new();
+        if last.is_none() {
+            part.extend(own::memory(config, function));
+            part.extend(services::reload::memory(config, function.services()));
+        }
         // Routes come last, for it is behind the last one that the next part goes on.
-        services.into_iter().chain(reload::part(function.state(), last)).collect()
+        part.extend(reload::part(function.state(), last));
+        part
     }
 
+    /// What the host has comes first: next hops are watched from its addresses.
     fn remembered(config: &Config, parts: Vec<Update>) -> Vec<Update> {
-        let (services, tables): (Vec<Update>, Vec<Update>) =
-            parts.into_iter().partition(services::reload::is_its);
-        reload::remembered(config, &tables).into_iter().chain(services).collect()
+        let (tables, mut all): (Vec<Update>, Vec<Update>) =
+            parts.into_iter().partition(reload::is_its);
+        all.extend(reload::remembered(config, &tables));
+        all
     }
 
     fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {

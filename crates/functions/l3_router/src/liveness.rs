@@ -7,8 +7,10 @@
 //! ```
 //! The machine is the one of `crates/protocols/bfd`: here it has no thread that can be late, and
 //! what waits in the ports' rings is read before time is judged. A session is of a next hop that
-//! has the key `bfd`, or was set at run time ([`super::asked`]); the next hop is there while the
-//! session is up, or its peer has taken it down on purpose (RFC 5882 section 4.2).
+//! has the key `bfd`, or was set at run time ([`super::asked`]). The next hop of the former is
+//! there once the session was up, that of the latter from the beginning; both are gone while the
+//! session has failed, which it has not if either end takes it down on purpose (RFC 5882 section
+//! 4.2).
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
@@ -18,12 +20,12 @@ use engine::{Event, EventKind};
 use machine::clock::{Clock, Ticks};
 use packet::Verdict;
 use protocol_bfd::authentication::{Algorithm, Keys};
-use protocol_bfd::{Bfd, Command, Path, Reach, Report, State as SessionState, View};
+use protocol_bfd::{Bfd, Command, Diagnostic, Path, Reach, Report, State as SessionState, View};
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Opening, Output, Socket, Time};
-use stages::icmp_host::is_ipv6;
-use wire::{ethernet, ipv4, ipv6, protocol, udp};
+use stages::datagram::{self, Received};
 
 use super::config::{self, BfdKey, BfdKeyKind, Config, NextHop};
+use super::events::Events;
 use super::happened::{Happened, Whose};
 use super::reasons;
 
@@ -43,12 +45,12 @@ pub(super) struct Liveness {
     /// The sessions by their numbers.
     pub(super) places: Vec<Option<Place>>,
     /// What sessions that have changed want of the router.
-    wishes: VecDeque<Wish>,
+    pub(super) wishes: VecDeque<Wish>,
     /// Source ports by the machine's sockets.
     ports: BTreeMap<Socket, u16>,
     /// The machine wants to be polled then.
     due: Ticks,
-    events: VecDeque<Event>,
+    events: Events,
     /// How packets are authenticated, by the places of the configuration's list.
     keys: Vec<Keys>,
 }
@@ -60,7 +62,7 @@ pub(super) struct Place {
     pub hops: Vec<u32>,
     /// Its ends.
     pub path: Path,
-    /// Whether it has gone down, so that its next hops are not there.
+    /// Whether its next hops are not there: it has gone down, or is a next hop's and was never up.
     pub is_failed: bool,
 }
 
@@ -68,25 +70,18 @@ pub(super) struct Place {
 pub(super) enum Wish {
     /// A packet leaves to a neighbour: its source, its destination, UDP's payload and ports.
     Packet(Packet),
-    /// A session has come up, or gone down: this is counted.
+    /// A session has come up, or gone down: this is counted, and its next hops follow it.
     Turned {
+        /// The session.
+        session: u32,
         /// Whether it is up.
-        is_up: bool,
-    },
-    /// A next hop is there, or is not.
-    Change {
-        /// Its number.
-        hop: u32,
-        /// Whether it is there.
         is_up: bool,
     },
 }
 
 /// A packet that a session sends.
 pub(super) struct Packet {
-    /// The next hop to whose station it goes, if there is one.
-    pub hop: Option<u32>,
-    /// The neighbour that is that station.
+    /// The neighbour to whose station it goes.
     pub peer: IpAddr,
     /// The interface by which it leaves.
     pub interface: u16,
@@ -141,7 +136,7 @@ impl Liveness {
             wishes: VecDeque::new(),
             ports: BTreeMap::new(),
             due: now,
-            events: VecDeque::new(),
+            events: Events::default(),
             keys: config.bfd_keys.iter().map(keys_of).collect(),
         })
     }
@@ -156,10 +151,10 @@ impl Liveness {
     ) -> bool {
         self.forget(number, now);
         let Some(keys) = hop.bfd else { return self.follow(number, hop, interface) };
-        let (Some(peer), Some(local)) = (peers_of(hop).next(), local) else { return false };
+        let (Some(peer), Some(local)) = (peers_of(hop).next(), local) else { return true };
         let path = Path { reach: Reach::SingleHop(Interface(interface.into())), local, peer };
         let place =
-            Place { whose: Whose::NextHop(number), hops: vec![number], path, is_failed: false };
+            Place { whose: Whose::NextHop(number), hops: vec![number], path, is_failed: true };
         let Some(free) = self.enter(place) else { return false };
         self.sessions.insert(number, free);
         let mut session = session_of(keys, path);
@@ -169,9 +164,10 @@ impl Liveness {
         true
     }
 
-    /// Lets a next hop follow the session with its neighbour, if one was set; returns whether that
-    /// has failed.
-    fn follow(&mut self, number: u32, hop: &NextHop, interface: u16) -> bool {
+    /// Lets a next hop follow the session with its neighbour, if one was set, and no other one:
+    /// that with its first address before that with the second. Returns whether that has failed.
+    pub(super) fn follow(&mut self, number: u32, hop: &NextHop, interface: u16) -> bool {
+        self.leave(number);
         let session = peers_of(hop).find_map(|peer| self.peers.get(&(interface, peer)).copied());
         let Some(session) = session else { return false };
         let Some(place) = self.place_mut(session) else { return false };
@@ -181,12 +177,42 @@ impl Liveness {
         is_failed
     }
 
+    /// A next hop follows no session any more; returns the one that it has followed.
+    fn leave(&mut self, number: u32) -> Option<u32> {
+        let session = self.sessions.remove(&number)?;
+        self.place_mut(session)?.hops.retain(|hop| *hop != number);
+        Some(session)
+    }
+
+    /// The discriminators of sessions that were set from an address at an interface.
+    pub fn asked_from(&self, interface: u16, local: IpAddr) -> Vec<u32> {
+        let reach = Reach::SingleHop(Interface(interface.into()));
+        let is_its = |session: u32| {
+            let place = self.places.get(session as usize).and_then(Option::as_ref);
+            place.is_some_and(|place| (place.path.reach, place.path.local) == (reach, local))
+        };
+        let asked = self.asked.iter().filter(|(_, session)| is_its(**session));
+        asked.map(|(discriminator, _)| *discriminator).collect()
+    }
+
+    /// From which address a next hop is watched, if it is.
+    pub fn source_of(&self, hop: u32) -> Option<IpAddr> {
+        let session = *self.sessions.get(&hop)?;
+        self.places.get(session as usize)?.as_ref().map(|place| place.path.local)
+    }
+
+    /// The next hops that follow a session, and whether they are there.
+    pub fn followers(&self, session: u32) -> (Vec<u32>, bool) {
+        let place = self.places.get(session as usize).and_then(Option::as_ref);
+        place.map_or((Vec::new(), true), |place| (place.hops.clone(), !place.is_failed))
+    }
+
     /// Watches a next hop no longer.
     pub fn forget(&mut self, number: u32, now: Ticks) {
-        let Some(session) = self.sessions.remove(&number) else { return };
-        let Some(place) = self.place_mut(session) else { return };
-        if let Whose::Discriminator(_) = place.whose {
-            return place.hops.retain(|hop| *hop != number);
+        let Some(session) = self.leave(number) else { return };
+        let own = Whose::NextHop(number);
+        if self.place_mut(session).is_none_or(|place| place.whose != own) {
+            return;
         }
         // Whoever was told that it is up is told that it is not any more.
         let view = self.bfd.as_ref().and_then(|bfd| bfd.view(session));
@@ -229,9 +255,12 @@ impl Liveness {
         peers_of(hop).any(|peer| self.peers.contains_key(&(interface, peer)))
     }
 
-    /// Whether a next hop is watched.
-    pub fn watches(&self, number: u32) -> bool {
-        self.sessions.contains_key(&number)
+    /// Takes note of what who runs the sessions says of a next hop, for those that will follow its
+    /// session; whether it is watched.
+    pub fn note(&mut self, hop: u32, is_up: bool) -> bool {
+        let Some(&session) = self.sessions.get(&hop) else { return false };
+        let place = self.place_mut(session);
+        place.map(|place| place.is_failed = !is_up).is_some()
     }
 
     /// The next hops that are watched, from a number on.
@@ -241,7 +270,9 @@ impl Liveness {
 
     /// Takes in a packet, without tag, for one of the router's own addresses.
     pub fn receive(&mut self, frame: &[u8], interface: u16, now: Ticks) -> Heard {
-        let Some((from, to, ttl, datagram)) = datagram_of(frame) else { return Heard::Nobody };
+        let Some(Received { from, to, ttl, datagram }) = datagram::read(frame) else {
+            return Heard::Nobody;
+        };
         let local = match datagram.destination_port() {
             protocol_bfd::sockets::CONTROL => protocol_bfd::sockets::CONTROL,
             protocol_bfd::sockets::ECHO => protocol_bfd::sockets::ECHO,
@@ -297,7 +328,9 @@ impl Liveness {
                         return Some(Wish::Packet(packet));
                     }
                 }
-                Output::Report(Report::Changed { session, .. }) => self.changed(session, now),
+                Output::Report(Report::Changed { session, diagnostic, .. }) => {
+                    self.changed(session, diagnostic, now);
+                }
                 // Nothing is asked for that was not checked.
                 Output::Report(Report::Refused { .. }) => {}
             }
@@ -324,30 +357,35 @@ impl Liveness {
                 let from_port = *self.ports.get(&socket)?;
                 let place = self.place_mut(session)?;
                 // An Echo packet goes to the router's own address by way of the neighbour.
-                let (hop, peer) = (place.hops.first().copied(), place.path.peer);
+                let peer = place.path.peer;
                 let interface = interface?.0 as u16;
                 let (to, to_port) = (to.ip(), to.port());
-                Some(Packet { hop, peer, interface, from, to, from_port, to_port, bytes })
+                Some(Packet { peer, interface, from, to, from_port, to_port, bytes })
             }
             _ => None,
         }
     }
 
-    fn changed(&mut self, session: u32, now: Ticks) {
+    fn changed(&mut self, session: u32, diagnostic: Diagnostic, now: Ticks) {
         let Some(view) = self.bfd.as_ref().and_then(|bfd| bfd.view(session)) else { return };
+        let Some(place) = self.place_mut(session) else { return };
         let is_up = match view.state {
-            SessionState::Up => true,
-            SessionState::AdminDown => false,
+            SessionState::Up => Some(true),
             // On its way up nothing has changed yet.
             SessionState::Init => return,
-            SessionState::Down => view.peer_state == SessionState::AdminDown,
+            // Whoever is taken down on purpose, here or there, says nothing of the path, and nor
+            // does who is let go: nobody is to act on that (RFC 5882 section 4.2).
+            SessionState::Down
+                if diagnostic != Diagnostic::NONE && view.peer_state != SessionState::AdminDown =>
+            {
+                Some(false)
+            }
+            SessionState::Down | SessionState::AdminDown => None,
         };
-        self.tell(if is_up { EventKind::Up } else { EventKind::Down }, session, now);
-        let Some(place) = self.place_mut(session) else { return };
-        place.is_failed = !is_up;
-        let hops = place.hops.clone();
-        self.wishes.push_back(Wish::Turned { is_up });
-        self.wishes.extend(hops.into_iter().map(|hop| Wish::Change { hop, is_up }));
+        place.is_failed = is_up.map_or(place.is_failed, |is_up| !is_up);
+        let kind = if place.is_failed { EventKind::Down } else { EventKind::Up };
+        self.tell(kind, session, now);
+        self.wishes.extend(is_up.map(|is_up| Wish::Turned { session, is_up }));
     }
 
     /// Tells of a session what is known of it.
@@ -356,16 +394,15 @@ impl Liveness {
         let Some(place) = self.places.get(session as usize).and_then(Option::as_ref) else {
             return;
         };
-        if self.events.len() < EVENTS_MAX {
-            let (subject, detail) = (place.whose.subject(), Happened::of(&view).detail());
-            self.events.push_back(Event { kind, subject, detail, at: now });
-        }
+        let (subject, detail) = (place.whose.subject(), Happened::of(&view).detail());
+        self.events.tell(Event { kind, subject, detail, at: now });
     }
 
-    /// Returns the next event: a next hop is there or is not, or a session that was set is up or
-    /// down, or has ended.
+    /// Returns the next event: a next hop is there or is not, or the path of a session that was set
+    /// has come up or failed, or the session has ended. Sessions that are taken down on purpose are
+    /// told of, too, with what holds of the path.
     pub fn event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.next()
     }
 
     /// Returns what a person sees of the sessions: those of next hops by their numbers, then those
@@ -437,26 +474,3 @@ fn session_of(keys: config::Bfd, path: Path) -> protocol_bfd::Config {
         authentication: None,
     }
 }
-
-/// Source, destination, Time To Live and datagram of a frame of UDP whose checksum is right.
-fn datagram_of(frame: &[u8]) -> Option<(IpAddr, IpAddr, u8, udp::View<'_>)> {
-    let packet = frame.get(ethernet::HEADER_LEN..)?;
-    if is_ipv6(frame) {
-        let view = ipv6::View::parse(packet).ok()?;
-        let upper = view.upper_layer().ok().filter(|upper| upper.protocol == protocol::UDP)?;
-        let datagram = udp::View::parse(upper.payload).ok()?;
-        datagram.verify_ipv6(view.source(), view.destination()).ok()?;
-        let ends = (view.source().into(), view.destination().into());
-        return Some((ends.0, ends.1, view.hop_limit(), datagram));
-    }
-    let view = ipv4::View::parse_without_checksum(packet).ok()?;
-    if view.protocol() != protocol::UDP || view.is_fragment() {
-        return None;
-    }
-    let datagram = udp::View::parse(view.payload()).ok()?;
-    datagram.verify_ipv4(view.source(), view.destination()).ok()?;
-    Some((view.source().into(), view.destination().into(), view.ttl(), datagram))
-}
-
-/// Events that wait for a control plane.
-const EVENTS_MAX: usize = 4096;

@@ -1,8 +1,8 @@
 //! The router's neighbours: what [`stages::neighbours`] knows of them becomes entries of next hops.
 //!
 //! An address on a link gets an entry of its own behind those of the next hops; a next hop without
-//! an Ethernet address gets its own entry filled in. Packets that waited leave as made frames, or
-//! are dropped, and then their senders are told.
+//! an Ethernet address gets its own entry filled in, whether it or its neighbour came first.
+//! Packets that waited leave as made frames, or are dropped, and then their senders are told.
 use std::net::IpAddr;
 
 use machine::clock::{Clock, Ticks};
@@ -88,13 +88,14 @@ impl Neighbours {
     pub fn tell(
         &mut self,
         (state, made): (&mut State, &mut Made),
-        wanted: Wanted,
+        (link, address): (u16, IpAddr),
         (mac, is_fixed): (MacAddr, bool),
         now: Ticks,
     ) -> Option<()> {
-        if !is_fixed && self.0.is_fixed(wanted.link, wanted.address) {
+        if !is_fixed && self.0.is_fixed(link, address) {
             return Some(());
         }
+        let wanted = Wanted { link, address, listed: state.asked_at(link, address) };
         let number = self.0.tell(wanted, mac, is_fixed, now)?;
         self.reached((state, made), number, mac);
         Some(())
@@ -172,9 +173,17 @@ impl Neighbours {
         let Some(entry) = self.0.forget(hop) else { return };
         self.drop_leaving(made);
         if let Some(mac) = entry.mac.filter(|_| entry.is_fixed()) {
-            let wanted = Wanted { link: entry.link, address: entry.address, listed: None };
             // Its place has just become free, and time is nothing to what is fixed.
-            self.tell((state, made), wanted, (mac, true), 0);
+            self.tell((state, made), (entry.link, entry.address), (mac, true), 0);
+        }
+    }
+
+    /// A next hop was set: it is reached if its neighbour is known, or as soon as it answers.
+    pub fn enlist(&mut self, (state, made): (&mut State, &mut Made), hop: u32) {
+        let Some((link, address)) = state.asks_for(hop) else { return };
+        let Some(number) = self.0.enlist(link, address, hop) else { return };
+        if let Some(mac) = self.0.get(number).and_then(|entry| entry.mac) {
+            self.reached((state, made), number, mac);
         }
     }
 

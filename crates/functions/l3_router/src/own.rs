@@ -14,7 +14,7 @@ use wire::MacAddr;
 use super::addresses::Addresses;
 use super::config::{Config, Mac, Network, PortName, network};
 use super::control::Update;
-use super::neighbours::{Neighbours, Wanted};
+use super::neighbours::Neighbours;
 use super::pipeline::Pipeline;
 use super::state::{State, host};
 
@@ -39,6 +39,9 @@ impl Pipeline {
             }
             _ => return None,
         };
+        if done.is_ok() {
+            self.follow_address(update, now);
+        }
         self.state.reach_tunnels();
         Some(done)
     }
@@ -58,8 +61,7 @@ impl Pipeline {
         let (Some(neighbours), Some(made)) = (neighbours, made) else {
             return Err(Refusal::Invalid);
         };
-        let wanted = Wanted { link, address, listed: None };
-        neighbours.tell((state, made), wanted, (mac, is_fixed), now).ok_or(Refusal::Full)
+        neighbours.tell((state, made), (link, address), (mac, is_fixed), now).ok_or(Refusal::Full)
     }
 
     fn loosen_neighbour(

@@ -68,18 +68,6 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
     reached.changes_to(&before)
 }
 
-/// What came, went or changed since the router was configured.
-pub(super) fn memory(config: &Config, state: &State) -> Vec<Update> {
-    let mut all = part(state, None);
-    loop {
-        let more = part(state, all.last());
-        if more.is_empty() {
-            return remembered(config, &all);
-        }
-        all.extend(more);
-    }
-}
-
 /// Next hops, members of groups and some routes of what a router has, or more of its routes behind
 /// the last one of those.
 pub(super) fn part(state: &State, last: Option<&Update>) -> Vec<Update> {
@@ -115,6 +103,19 @@ pub(super) fn remembered(config: &Config, parts: &[Update]) -> Vec<Update> {
     let mut after = Objects::default();
     parts.iter().for_each(|update| after.take(update));
     Objects::of(config).changes_to(&after)
+}
+
+/// Whether a change is one of these.
+pub(super) fn is_its(update: &Update) -> bool {
+    matches!(
+        update,
+        Update::SetRoute { .. }
+            | Update::RemoveRoute { .. }
+            | Update::SetNextHop { .. }
+            | Update::RemoveNextHop { .. }
+            | Update::SetGroupMember { .. }
+            | Update::RemoveGroupMember { .. }
+    )
 }
 
 /// Everything that can change.
@@ -271,9 +272,11 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use engine::Function;
+    use function_kit::{NetworkFunction, Shard};
+    use serde_json::json;
 
-    use super::super::Pipeline;
     use super::super::config::{DOWNLINK, Group, Mac, Member, Prefixed, Route, UPLINK};
+    use super::super::{L3Router, Pipeline};
     use super::*;
     use wire::MacAddr;
 
@@ -307,17 +310,21 @@ mod tests {
         machine::clock::Clock::with_rate(1e9)
     }
 
+    fn memory(config: &Config, router: &Pipeline) -> Vec<Update> {
+        L3Router::memory(config, Shard::WHOLE, router, 0)
+    }
+
     fn leads_to(running: &Config, wanted: &Config) {
         let mut pipeline = Pipeline::new(running, clock(), 0).expect("a small router");
         let changes = difference(running, wanted).expect("only tables differ");
         for update in &changes {
             pipeline.apply(*update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
         }
-        assert_eq!(memory(wanted, pipeline.state()), []);
+        assert_eq!(memory(wanted, &pipeline), []);
         for update in undoing(running, &changes) {
             pipeline.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
         }
-        assert_eq!(memory(running, pipeline.state()), []);
+        assert_eq!(memory(running, &pipeline), []);
     }
 
     #[test]
@@ -376,11 +383,53 @@ mod tests {
         for update in difference(&config(), &other).expect("only tables differ") {
             one.apply(update, 0).expect("possible");
         }
-        let remembered = memory(&config(), one.state());
+        let remembered = memory(&config(), &one);
         let mut two = Pipeline::new(&config(), clock(), 0).expect("a small router");
         remembered.iter().for_each(|update| two.apply(*update, 0).expect("possible"));
-        assert_eq!(memory(&other, two.state()), []);
+        assert_eq!(memory(&other, &two), []);
         assert!(!remembered.is_empty());
+    }
+
+    /// What is told in parts, as of a router that forwards, restores it in this order.
+    #[test]
+    fn what_the_host_has_is_remembered_before_what_needs_it() {
+        let keys = json!({
+            "ports": [
+                {"name": "one", "mac": "02:00:00:00:00:01", "host-interface": "one"},
+                {"name": "two", "mac": "02:00:00:00:00:02", "ip": "10.2.0.1/16"},
+            ],
+            "resolve": true,
+            "punt": true,
+            "bfd-capacity": 2,
+        });
+        let mut config: Config = serde_json::from_value(keys).expect("keys");
+        L3Router::validate(&mut config).expect("a router");
+        let new = || {
+            let mut router = Pipeline::new(&config, clock(), 0).expect("a small router");
+            router.make_room(packet::Room::default()).expect("memory");
+            router
+        };
+        let changes = [
+            json!({"set-address": {"port": "one", "address": "10.1.0.1/16"}}),
+            json!({"set-neighbour": {"port": "one", "address": "10.1.0.7",
+                "mac": "02:00:00:00:07:07"}}),
+            json!({"set-next-hop": {"number": 0,
+                "next-hop": {"port": "one", "ip": "10.1.0.2", "bfd": {}}}}),
+            json!({"set-route": {"prefix": "192.0.2.0/24", "next-hop": 0}}),
+        ];
+        let changes = changes.map(|update| serde_json::from_value(update).expect("a change"));
+        let (mut one, mut two) = (new(), new());
+        for update in changes {
+            one.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+        }
+        let parts = L3Router::memory_part(&config, Shard::WHOLE, &one, 0, None);
+        assert_eq!(L3Router::memory_part(&config, Shard::WHOLE, &one, 0, parts.last()), []);
+        let remembered = L3Router::remembered(&config, parts);
+        assert_eq!(remembered, changes);
+        for update in remembered {
+            two.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+        }
+        assert_eq!(memory(&config, &two), changes);
     }
 
     #[test]

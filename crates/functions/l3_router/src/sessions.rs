@@ -76,18 +76,25 @@ impl Pipeline {
             let Some(wish) = self.liveness.as_mut().and_then(|all| all.next(now)) else { break };
             match wish {
                 Wish::Packet(packet) => self.send_packet(&packet, now),
-                Wish::Turned { is_up } => {
+                Wish::Turned { session, is_up } => {
                     let tally = if is_up { Tally::PathsUp } else { Tally::PathsDown };
                     self.tallies[tally as usize] += 1;
-                }
-                Wish::Change { hop, is_up } => {
-                    self.state.set_path(hop, is_up);
-                    self.state.reach_tunnels();
-                    self.workers.note(hop, is_up);
+                    self.turn(session);
                 }
             }
         }
         self.tell_hops(now);
+    }
+
+    /// The next hops of a session are as it is by now, which may be another one, or none.
+    fn turn(&mut self, session: u32) {
+        let followers = self.liveness.as_ref().map(|all| all.followers(session));
+        let (hops, are_there) = followers.unwrap_or_default();
+        for hop in hops {
+            self.state.set_path(hop, are_there);
+            self.workers.note(hop, are_there);
+        }
+        self.state.reach_tunnels();
     }
 
     /// Whether there is room for the session of a next hop.
@@ -131,13 +138,45 @@ impl Pipeline {
         }
     }
 
+    /// The host has brought or taken an address: sessions from one that is gone end, and next hops
+    /// that are to be watched are so from one that is there.
+    pub(super) fn follow_address(&mut self, update: &Update, now: Ticks) {
+        let (at, gone) = match *update {
+            Update::SetAddress { port, vlan, .. } => ((port, vlan), None),
+            Update::RemoveAddress { port, vlan, address } => ((port, vlan), Some(address)),
+            _ => return,
+        };
+        let Pipeline { state, liveness: Some(liveness), .. } = self else { return };
+        let Some(interface) = state.interfaces.named(at.0, at.1) else { return };
+        let ended = gone.map(|gone| liveness.asked_from(interface, gone)).unwrap_or_default();
+        let all = state.neighbours.iter().filter(|(number, next)| {
+            let source = liveness.source_of(**number);
+            next.bfd.is_some()
+                && (next.port, next.vlan) == at
+                && (source.is_none() || source == gone)
+        });
+        let unwatched = all.map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop });
+        let unwatched: Vec<Update> = unwatched.collect();
+        for discriminator in ended {
+            self.remove_bfd(discriminator, now);
+        }
+        for update in unwatched {
+            self.watch(&update, now);
+        }
+    }
+
     fn send_packet(&mut self, packet: &Packet, now: Ticks) {
         let Pipeline { state, made, neighbours, .. } = self;
         let Some(made) = made else { return };
         let at = packet.interface;
-        let wanted = Wanted { link: at, address: packet.peer, listed: packet.hop };
+        let listed = state.asked_at(at, packet.peer);
+        let wanted = Wanted { link: at, address: packet.peer, listed };
         let known = neighbours.as_ref().and_then(|all| all.known(state, wanted));
-        let way = packet.hop.or(known).map(|place| state.way_of(place));
+        // A next hop with two addresses may wait for the other one.
+        let hop = state.hops_at(at, packet.peer).first().copied();
+        let ways = [hop, known].map(|place| place.map(|place| state.way_of(place)));
+        let leads = |way: &Hop| way.verdict != reasons::drop(reasons::UNRESOLVED);
+        let way = ways.into_iter().flatten().find(leads);
         let way = way.unwrap_or(Hop::absent(reasons::UNRESOLVED, at));
         let mut frame = [0; HEADERS_MAX + PAYLOAD_MAX];
         let datagram = Datagram {

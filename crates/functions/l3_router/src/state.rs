@@ -263,6 +263,20 @@ impl State {
         self.owners.at(host(vrf, address), interface).collect()
     }
 
+    /// Whose Ethernet address a next hop needs that has none of its own: an address at an
+    /// interface.
+    pub(super) fn asks_for(&self, number: u32) -> Option<(u16, IpAddr)> {
+        let next = self.neighbours.get(&number).filter(|next| next.mac.0 == MacAddr::ZERO)?;
+        let address = next.ip.map(IpAddr::from).or(next.ipv6.map(IpAddr::from))?;
+        Some((self.interfaces.named(next.port, next.vlan)?, address))
+    }
+
+    /// The next hop that needs the Ethernet address of a neighbour.
+    pub(super) fn asked_at(&self, interface: u16, address: IpAddr) -> Option<u32> {
+        let needs = |hop: &u32| self.asks_for(*hop) == Some((interface, address));
+        self.hops_at(interface, address).into_iter().find(needs)
+    }
+
     /// Whether the path to a next hop is down.
     pub fn is_down(&self, number: u32) -> bool {
         self.down.contains_key(&number)

@@ -32,7 +32,7 @@ impl Pipeline {
     /// more, or not yet, is as the last change has left it.
     fn follow(&mut self, frame: &[u8]) -> Verdict {
         for (hop, is_up) in hops_in(frame) {
-            let is_watched = self.liveness.as_ref().is_some_and(|all| all.watches(hop));
+            let is_watched = self.liveness.as_mut().is_some_and(|all| all.note(hop, is_up));
             if is_watched && self.state.is_down(hop) == is_up {
                 self.state.set_path(hop, is_up);
                 self.state.reach_tunnels();

@@ -3,13 +3,14 @@
 //! What counts is the very prefix, wherever it leads and whether or not that can be reached. A
 //! neighbour that was found has an address in the table, and no route. Only the first worker tells:
 //! all have the same routes.
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use engine::{Event, EventKind, Refusal};
 use machine::clock::Ticks;
 
 use super::config::{GROUPS, Network};
 use super::control::Update;
+use super::events::Events;
 use super::state::State;
 
 /// The routes that are watched.
@@ -18,13 +19,13 @@ pub(super) struct Watched {
     tells: bool,
     /// By their numbers, with whether each was there when it was looked for last.
     routes: BTreeMap<u32, (Network, bool)>,
-    events: VecDeque<Event>,
+    events: Events,
 }
 
 impl Watched {
     /// None yet.
     pub fn new(tells: bool) -> Watched {
-        Watched { tells, routes: BTreeMap::new(), events: VecDeque::new() }
+        Watched { tells, routes: BTreeMap::new(), events: Events::default() }
     }
 
     /// Applies a change of what is watched; none for others.
@@ -74,16 +75,13 @@ impl Watched {
     }
 
     fn look(&mut self, state: &State, update: &Update, now: Ticks) {
-        // Other changes may have routes in their train: those to links and to next hops.
-        let meant = match *update {
-            Update::SetRoute { prefix, vrf, .. } | Update::RemoveRoute { prefix, vrf } => {
-                Some(Network::of(vrf, prefix))
-            }
-            _ => None,
-        };
+        let touched = Touched::by(update);
+        if touched == Touched::Nothing {
+            return;
+        }
         let mut changed = Vec::new();
         for (number, (route, was_there)) in &mut self.routes {
-            if meant.is_some_and(|meant| meant != *route) {
+            if touched != Touched::Any && touched != Touched::One(*route) {
                 continue;
             }
             let is_there = is_there(state, *route);
@@ -95,20 +93,42 @@ impl Watched {
     }
 
     fn tell(&mut self, number: u32, is_there: bool, now: Ticks) {
-        if self.tells && self.events.len() < EVENTS_MAX {
+        if self.tells {
             let kind = if is_there { EventKind::Up } else { EventKind::Down };
-            self.events.push_back(Event {
-                kind,
-                subject: subject(number),
-                at: now,
-                detail: [0; 5],
-            });
+            let subject = subject(number);
+            self.events.tell(Event { kind, subject, at: now, detail: [0; 5] });
         }
     }
 
     /// Returns the next event.
     pub fn event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.next()
+    }
+}
+
+/// The routes that a change can bring or take away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touched {
+    One(Network),
+    /// Those to links, to next hops and to the router itself.
+    Any,
+    /// Neighbours have none, and a route leads to a group whatever its members are.
+    Nothing,
+}
+
+impl Touched {
+    fn by(update: &Update) -> Touched {
+        match *update {
+            Update::SetRoute { prefix, vrf, .. } | Update::RemoveRoute { prefix, vrf } => {
+                Touched::One(Network::of(vrf, prefix))
+            }
+            Update::SetNeighbour { .. }
+            | Update::RemoveNeighbour { .. }
+            | Update::HearNeighbour { .. }
+            | Update::SetGroupMember { .. }
+            | Update::RemoveGroupMember { .. } => Touched::Nothing,
+            _ => Touched::Any,
+        }
     }
 }
 
@@ -125,9 +145,6 @@ fn is_there(state: &State, route: Network) -> bool {
 
 /// Most routes that are watched.
 const WATCHED_MAX: usize = 1024;
-
-/// Events that wait for a control plane.
-const EVENTS_MAX: usize = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -189,6 +206,10 @@ mod tests {
         apply(&mut router, watch(2, "10.1.0.7/32", 0)).expect("room");
         apply(&mut router, json!({"remove-next-hop": {"number": 0}})).expect("it is there");
         assert_eq!(told(&mut router), [(2, true), (2, false)]);
+        let heard = json!({"hear-neighbour": {
+            "port": "uplink", "address": "10.1.0.9", "mac": "02:00:00:00:00:09"}});
+        let heard: Update = serde_json::from_value(heard).expect("a change");
+        assert_eq!(Touched::by(&heard), Touched::Nothing, "it comes often, and costs nothing");
         // The same number is another route from now on, and what does not fit is refused.
         apply(&mut router, watch(1, "10.8.0.0/15", 1)).expect("room");
         assert_eq!(told(&mut router), [(1, false)]);

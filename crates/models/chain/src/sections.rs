@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use function_chain::Config;
+use function_chain::part::at;
 use function_kit::sections::function_key;
 use function_kit::{Invalid, NetworkFunction};
 use model_kit::erased::Configured;
@@ -122,8 +123,20 @@ pub(super) fn validate<L: Models>(
     }
     let members = section.members.iter();
     let sections = members.map(|member| part::with_name(&**member, member.config()));
-    let mut config = Config::new(sections.collect());
+    let sections: Vec<Map<String, Value>> = sections.collect();
+    if let Some(place) = sections.iter().position(watches) {
+        let what = "have sessions of BFD, whose far ends the tester does not play behind a chain";
+        let remedy = "Leave 'bfd' out, measure the function alone, or run the chain as a daemon";
+        return Err(at(place, function_key("next-hops", what.to_owned(), remedy)));
+    }
+    let mut config = Config::new(sections);
     function_chain::Chain::<L::Members>::validate(&mut config)?;
     section.config = Some(config);
     Ok(())
+}
+
+/// Whether a function, by the keys of its section, has next hops that are watched by BFD.
+fn watches(section: &Map<String, Value>) -> bool {
+    let next_hops = section.get("next-hops").and_then(Value::as_array);
+    next_hops.into_iter().flatten().any(|one| one.get("bfd").is_some_and(|bfd| !bfd.is_null()))
 }

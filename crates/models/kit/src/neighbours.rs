@@ -64,6 +64,11 @@ impl<K: Clone, W> Neighbours<K, W> {
         self.entries.get(number)?.as_ref()
     }
 
+    /// The same, to keep something else of it.
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut Entry<K>> {
+        self.entries.get_mut(number)?.as_mut()
+    }
+
     /// Adds a neighbour; its number, and whether it is asked for at once.
     ///
     /// # Errors

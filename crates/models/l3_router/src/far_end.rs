@@ -18,10 +18,10 @@ use machine::clock::{Clock, Ticks};
 use packet::PortId;
 use protocol_bfd::{Bfd, Command, Path, Reach};
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Opening, Output, Socket, Time};
-use stages::datagram::{Datagram, HEADERS_MAX};
+use stages::datagram::{self, Datagram, HEADERS_MAX, Received};
 use traffic::Delivery;
 use traffic::workload::PathUse;
-use wire::{MacAddr, ethernet, ipv4, ipv6, protocol, udp};
+use wire::MacAddr;
 
 use crate::ports::Numbered;
 
@@ -99,9 +99,8 @@ impl FarEnd {
 
     pub fn hear(&mut self, port: PortId, frame: &[u8], now: Ticks) -> bool {
         let is_its = port == self.port && frame.starts_with(&self.macs[1].0);
-        let Some((from, to, ttl, datagram)) = datagram_of(frame).filter(|_| is_its) else {
-            return false;
-        };
+        let read = datagram::read(frame).filter(|_| is_its);
+        let Some(Received { from, to, ttl, datagram }) = read else { return false };
         if datagram.destination_port() != protocol_bfd::sockets::CONTROL {
             return false;
         }
@@ -216,28 +215,6 @@ pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
         return refuse(what, "Leave it out, or run the router as a daemon");
     }
     Ok(())
-}
-
-/// Source, destination, Time To Live and datagram of a frame without tag.
-fn datagram_of(frame: &[u8]) -> Option<(IpAddr, IpAddr, u8, udp::View<'_>)> {
-    let (header, packet) = frame.split_at_checked(ethernet::HEADER_LEN)?;
-    match u16::from_be_bytes([header[12], header[13]]) {
-        ethernet::TYPE_IPV4 => {
-            let view = ipv4::View::parse(packet).ok()?;
-            let datagram = udp::View::parse(view.payload()).ok();
-            let datagram = datagram.filter(|_| view.protocol() == protocol::UDP)?;
-            datagram.verify_ipv4(view.source(), view.destination()).ok()?;
-            Some((view.source().into(), view.destination().into(), view.ttl(), datagram))
-        }
-        ethernet::TYPE_IPV6 => {
-            let view = ipv6::View::parse(packet).ok()?;
-            let upper = view.upper_layer().ok().filter(|one| one.protocol == protocol::UDP)?;
-            let datagram = udp::View::parse(upper.payload).ok()?;
-            datagram.verify_ipv6(view.source(), view.destination()).ok()?;
-            Some((view.source().into(), view.destination().into(), view.hop_limit(), datagram))
-        }
-        _ => None,
-    }
 }
 
 /// The link to the router, as the machine knows it.

@@ -89,6 +89,11 @@ impl Oracle for Model {
                 if done {
                     self.groups.share(number, &self.next_hops);
                     self.neighbours.forget(number);
+                    if next_hop.mac.0.0 == [0; 6]
+                        && let Some(wanted) = self.wanted(number)
+                    {
+                        self.neighbours.enlist(wanted);
+                    }
                 }
                 done
             }
@@ -116,9 +121,8 @@ impl Oracle for Model {
             Update::RemoveVirtual { port, vlan, address } => {
                 self.remove_virtual((port, vlan), address)
             }
-            // What the host has, sessions, and who watches, which no workload asks for; and the
-            // services' own,
-            // which they have applied.
+            // What the host has, sessions, and who watches, which no workload asks for. The
+            // services have applied their own above.
             Update::SetAddress { .. }
             | Update::RemoveAddress { .. }
             | Update::SetNeighbour { .. }

@@ -64,17 +64,6 @@ pub(in super::super) fn memory(config: &Config, services: &Services) -> Vec<Upda
     Objects::of(config).changes_to(&after)
 }
 
-/// Whether a change is one of the services.
-pub(in super::super) fn is_its(update: &Update) -> bool {
-    matches!(
-        update,
-        Update::SetRule { .. }
-            | Update::RemoveRule { .. }
-            | Update::SetPolicer { .. }
-            | Update::RemovePolicer { .. }
-    )
-}
-
 /// Everything that can change.
 struct Objects {
     rules: BTreeMap<(List, u32), AclRule>,

@@ -10,6 +10,7 @@ use super::super::config::{Bfd, DOWNLINK, Mac, NextHop};
 use super::super::{Config, L3Router, Pipeline};
 use super::*;
 
+mod neighbours;
 mod workers;
 
 /// A router with its batch.

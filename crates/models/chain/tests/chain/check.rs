@@ -189,6 +189,12 @@ fn a_bad_section_is_named_by_its_place() {
             "chain",
             "gives the host interfaces",
         ),
+        (
+            json!([bridge(), {"name": "l3-router", "next-hops": [
+                {"port": "uplink", "mac": "02:00:00:00:00:01", "ip": "10.1.255.7", "bfd": {}}]}]),
+            "chain[1].next-hops",
+            "the tester does not play behind a chain",
+        ),
     ] {
         let error = refused(json!({"chain": sections}), json!({}));
         assert_eq!((error.section, &*error.key), ("function", key), "{error}");

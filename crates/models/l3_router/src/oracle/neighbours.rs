@@ -122,6 +122,14 @@ impl Neighbours {
         self.made.extend((0..dropped).map(|_| Expected::Drop("unresolved")));
     }
 
+    /// A next hop was set whose neighbour may be there already: frames to it are the next hop's.
+    pub fn enlist(&mut self, wanted: Wanted) {
+        let Some(number) = self.find(&wanted.out, wanted.address) else { return };
+        if let Some(entry) = self.list.get_mut(number) {
+            (entry.key.hop, entry.key.source) = (wanted.hop, wanted.source);
+        }
+    }
+
     /// Asks again, or tells the senders of what waited.
     pub fn tick(&mut self, config: &Config, buckets: &mut Buckets, now: Duration) {
         for due in self.list.tick(now) {

@@ -165,6 +165,8 @@ fn the_next_hops_at_a_neighbour_follow_a_session_that_was_set() {
     let told = Happened::from_detail(event.detail);
     assert_eq!((event.kind, event.subject), (EventKind::Up, 77 | 1 << 32));
     assert_eq!(Whose::of(event.subject), Some(Whose::Discriminator(77)));
+    assert_eq!(Whose::of(77), Some(Whose::NextHop(77)));
+    assert_eq!(Whose::of(crate::watched::subject(77)), None, "a route");
     let view = peer.router.liveness.as_ref().expect("sessions").views().next().expect("one").1;
     assert_eq!([77, told.peer_discriminator], [view.discriminators[1], view.discriminators[0]]);
     assert_eq!((told.state, told.peer_multiplier, told.peer_min_rx_us), (3, 3, 10_000));
@@ -172,10 +174,11 @@ fn the_next_hops_at_a_neighbour_follow_a_session_that_was_set() {
     let now = 4_000 * MS;
     team.run(&mut peer, (now, now + 45 * MS), false);
     assert_eq!(team.are_down(), [true; 2]);
-    // A next hop that is set while it is down follows it, too.
+    // A next hop that is set while it is down follows it, too, on every worker at once.
     let now = now + 45 * MS;
     let next_hop = *team.workers[0].router.state.neighbours.get(&0).expect("a next hop");
     assert_eq!(apply(&mut team, Update::SetNextHop { number: 0, next_hop }, now), Ok(()));
+    assert_eq!(team.are_down(), [true; 2]);
     team.run(&mut peer, (now, now + 20 * MS), false);
     assert_eq!(team.are_down(), [true; 2]);
     // One that is to have its own is refused, and so are a second one and one without room.

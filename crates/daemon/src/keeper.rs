@@ -35,7 +35,8 @@ use crate::plane::{HostThread, Opened};
 use crate::protocol::{Ask, Capture, View};
 use crate::read::{Configuration, Parts};
 use crate::snapshot::Snapshot;
-use crate::team::{Prepared, Team};
+use crate::team::Team;
+use crate::team::prepared::Prepared;
 use crate::times::WallClock;
 use crate::unit::{Launch, Refused};
 

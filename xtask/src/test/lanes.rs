@@ -1,9 +1,8 @@
-//! Jobs of two kinds, what computes and what waits: one of the first and two of the second run at a
-//! time, so that the cores have something to do while the clock, the kernel or another program is
-//! waited for.
+//! Jobs in two lanes: one for what computes, one for what waits, so that the cores have something
+//! to do while the clock, the kernel or another program is waited for.
 //!
-//! Each lane takes the jobs of its kind in their order, one at a time, and then those of the other
-//! kind. What a job prints goes to a file.
+//! Each lane takes its jobs in their order, one at a time, and then those of the other lane. What a
+//! job prints goes to a file.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -15,7 +14,7 @@ use anyhow::Result;
 
 use crate::invocation::Ended;
 
-/// The kind of jobs that a lane takes first.
+/// A lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
     /// Of what keeps the cores busy.
@@ -66,7 +65,7 @@ pub fn run(jobs: Vec<Job>, logs: &Path, mut done: impl FnMut(Done) -> bool) {
     // A lane goes on when it was heard, so that none runs far ahead of a failure.
     let (sender, receiver) = mpsc::sync_channel(0);
     thread::scope(|scope| {
-        for lane in LANES {
+        for lane in [Lane::Computing, Lane::Waiting] {
             let sender = sender.clone();
             scope.spawn(move || {
                 loop {
@@ -87,10 +86,7 @@ pub fn run(jobs: Vec<Job>, logs: &Path, mut done: impl FnMut(Done) -> bool) {
     });
 }
 
-/// The lanes there are.
-const LANES: [Lane; 3] = [Lane::Computing, Lane::Waiting, Lane::Waiting];
-
-/// The first job of a lane's kind; where there is none, of the other.
+/// The first job of a lane; where it has none, of the other.
 fn next([computing, waiting]: &mut [VecDeque<Job>; 2], lane: Lane) -> Option<Job> {
     let (own, other) = match lane {
         Lane::Computing => (computing, waiting),
@@ -174,7 +170,7 @@ mod tests {
             count += 1;
             false
         });
-        // The first, those that the other lanes had begun, and the next of the first lane.
-        assert!(count <= LANES.len() + 1, "{count}");
+        // The first, the one that the other lane had begun, and the next of the first lane.
+        assert!(count <= 3, "{count}");
     }
 }

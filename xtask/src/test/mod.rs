@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything CI runs.
 //!
 //! First what the rest needs: the set-up, the format, and the programs of the tests. Then lints,
-//! documents and those programs, in lanes beside each other. Nothing is begun after the set-up,
+//! documents and those programs, in two lanes beside each other. Nothing is begun after the set-up,
 //! the format, a build or the lints have failed; all else runs. What fails says how to repeat it.
 //! The last line counts: every test is one, every other step is one. Nothing is downloaded but
 //! crates and what `setup` installs.

@@ -98,7 +98,9 @@ fn ping(from: &Namespace, to: &str) {
 
 #[test]
 fn a_client_of_dhcp_gives_a_router_its_address_and_its_default_route() {
-    let Some(site) = Site::new(&["dnsmasq", "dhclient", "sshd", "ssh-keygen"]) else { return };
+    let Some(site) = Site::new(&["dnsmasq", "dhclient", "sshd", "ssh-keygen", "chronyd"]) else {
+        return;
+    };
     site.wan.ip("addr add 198.51.100.1/32 dev lo").expect("an address");
     let _daemon = site.lab.start(&site.lab.write("router.yaml", ROUTER));
     let mut server = Command::new("dnsmasq");
@@ -128,6 +130,26 @@ fn a_client_of_dhcp_gives_a_router_its_address_and_its_default_route() {
         assert_eq!(value.trim(), "0", "{place}");
     }
     log_in(&site);
+    ask_for_the_time(&site);
+}
+
+/// A host in the network behind asks the router for the time.
+fn ask_for_the_time(site: &Site) {
+    let config = |name: &str, more: &str| {
+        let pid = site.file(&format!("{name}.pid"));
+        let text = format!("pidfile {pid}\nbindcmdaddress /\ncmdport 0\n{more}\n");
+        site.lab.write(name, &text).display().to_string()
+    };
+    let served = config("time-server", "local stratum 3\nallow");
+    let asked = config("time-client", "server 10.0.2.1 iburst maxsamples 1");
+    // Neither sets the clock of this machine.
+    let mut server = Command::new("/usr/sbin/chronyd");
+    server.args(["-d", "-x", "-u", "root", "-f", &served]);
+    let _server = site.router().spawn(server).expect("it starts");
+    until("the time", || {
+        let words = ["-Q", "-t", "5", "-u", "root", "-f", &asked];
+        site.lan.command("/usr/sbin/chronyd", &words, None).ok()
+    });
 }
 
 /// Somebody logs in at the address that the router got.

@@ -98,9 +98,7 @@ fn ping(from: &Namespace, to: &str) {
 
 #[test]
 fn a_client_of_dhcp_gives_a_router_its_address_and_its_default_route() {
-    let Some(site) = Site::new(&["dnsmasq", "dhclient", "sshd", "ssh-keygen", "chronyd"]) else {
-        return;
-    };
+    let Some(site) = Site::new(&["dnsmasq", "dhclient", "sshd", "ssh-keygen"]) else { return };
     site.wan.ip("addr add 198.51.100.1/32 dev lo").expect("an address");
     let _daemon = site.lab.start(&site.lab.write("router.yaml", ROUTER));
     let mut server = Command::new("dnsmasq");
@@ -133,8 +131,13 @@ fn a_client_of_dhcp_gives_a_router_its_address_and_its_default_route() {
     ask_for_the_time(&site);
 }
 
-/// A host in the network behind asks the router for the time.
+/// A host in the network behind asks the router for the time. The package `chrony` takes the place
+/// of what keeps a machine's clock, so the set-up does not install it.
 fn ask_for_the_time(site: &Site) {
+    if !netns::is_installed("chronyd") {
+        println!("left out: this needs chronyd");
+        return;
+    }
     let config = |name: &str, more: &str| {
         let pid = site.file(&format!("{name}.pid"));
         let text = format!("pidfile {pid}\nbindcmdaddress /\ncmdport 0\n{more}\n");

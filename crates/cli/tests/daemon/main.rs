@@ -20,5 +20,6 @@ mod nat_vrrp;
 mod nat_workers;
 mod neighbours;
 mod path_failure;
+mod real_hosts;
 mod soak;
 mod vrrp;

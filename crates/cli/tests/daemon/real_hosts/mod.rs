@@ -1,0 +1,50 @@
+//! Hosts as they come on both sides of a daemon: the kernel with its default settings, offloads and
+//! IPv6 included, each in a namespace of its own.
+
+mod bridge;
+
+use std::time::Duration;
+
+use netns::Namespace;
+
+use crate::kit::{Child, Lab};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two hosts, whose interface is `eth`, and the daemon between them, whose are `a0` and `b0`.
+pub struct Hosts {
+    pub lab: Lab,
+    pub left: Namespace,
+    pub right: Namespace,
+}
+
+impl Hosts {
+    /// Makes them with these addresses, each with a prefix length; none, and a note, where that
+    /// cannot be done or one of the programs is absent.
+    pub fn new(programs: &[&str], left: &[&str], right: &[&str]) -> Option<Hosts> {
+        let missing = programs.iter().find(|program| !netns::is_installed(program));
+        if missing.is_some() {
+            println!("skipped: needs {missing:?}");
+            return None;
+        }
+        let lab = Lab::bare()?;
+        let make = || Namespace::new().expect("it may be made");
+        let hosts = Hosts { lab, left: make(), right: make() };
+        let sides = [("a0", &hosts.left, left), ("b0", &hosts.right, right)];
+        for (near, far, addresses) in sides {
+            hosts.lab.namespace.veth(near, far, "eth").expect("a link");
+            for address in addresses {
+                // Without the second that detection of duplicates takes.
+                let nodad = if address.contains(':') { "nodad" } else { "" };
+                far.ip(&format!("addr add {address} dev eth {nodad}")).expect("an address");
+            }
+            far.wait_until_up("eth", PATIENCE).expect("up");
+        }
+        Some(hosts)
+    }
+
+    /// Starts a daemon with this file.
+    pub fn start(&self, text: &str) -> Child {
+        self.lab.start(&self.lab.write("daemon.yaml", text))
+    }
+}

@@ -26,7 +26,7 @@ fn the_daemon_passes_the_check_over_each_kind_of_port() {
         let folder = temporary_folder();
         let text = format!(
             "function: {{name: l3-router, ipv6: true}}\n\
-             device: {{name: process, ports: {ports}}}\n\
+             device: {{name: process, ports: {ports}, idle: sleep}}\n\
              methods: [forwarding-rate]\n"
         );
         write(folder.path(), "process.yaml", &text);

@@ -60,7 +60,7 @@ fn sessions_outlive_the_process_that_opened_them() {
 /// Half a thousand sessions before, and more while one process is killed.
 const WITH_STANDBY: &str = "\
 function: {name: cgnat, sessions: 5000, port-block: {size: 64, per-subscriber: 4}, replication: {role: rehearsal}}
-device: process
+device: {name: process, idle: sleep}
 traffic: {sessions: 0, client: 50, client-ports: 2, server: 20, tcp-share: 0.4, icmp-share: 0.2}
 methods:
   - {name: failover, sessions: 500, rate: 500, before: 500 ms, after: 500 ms, repetitions: 2, wait: 3 s}
@@ -73,7 +73,7 @@ fn pass_both_ways(ports: &str, workers: usize) {
     }
     let folder = temporary_folder();
     let scenario = SCENARIO.replace("sessions: 5000", &format!("sessions: 5000, core: {workers}"));
-    let text = format!("{scenario}device: {{name: process, ports: {ports}}}\n");
+    let text = format!("{scenario}device: {{name: process, ports: {ports}, idle: sleep}}\n");
     write(folder.path(), "nat.yaml", &text);
     let ended = run(folder.path(), &["bench", "nat.yaml", "--quiet", "--json"]);
     // Measurements of a moment may be called not valid.

@@ -88,7 +88,7 @@ impl Device {
             namespace: &namespace,
             folder: folder.path(),
         };
-        let active = making.daemon(folder.path(), request.configuration, Rest::Poll)?;
+        let active = making.daemon(folder.path(), request.configuration, options.rest())?;
         let (mut ports, mut links, mut standby) = (active.ports, vec![active.links], None);
         if let Some(section) = request.standby {
             let made = making.daemon(&folder.path().join(STANDBY), section, Rest::Sleep)?;

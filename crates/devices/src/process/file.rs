@@ -38,9 +38,7 @@ pub(super) struct Wanted<'a> {
     pub socket: &'a Path,
     /// Path of the file with the initial state; `None` without one.
     pub state: Option<&'a Path>,
-    /// What the workers do while no packet arrives. Workers that share their cores with guests,
-    /// which always poll, or with the workers of another daemon, must yield the core first: a
-    /// worker that polls would delay every packet until the end of its own time slice.
+    /// What the workers do while no packet arrives.
     pub rest: Rest,
 }
 

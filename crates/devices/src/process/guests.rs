@@ -10,7 +10,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use daemon::config::Rest;
 use engine::{Link, Opened};
 use keys::Invalid;
 use model_kit::service::Service;
@@ -145,8 +144,7 @@ impl Making<'_> {
         let sockets = (0..2).map(|at| folder.join(format!("port{at}"))).collect();
         let links = Links::of_sockets(self.options, sockets);
         let socket = folder.join(SOCKET);
-        let shares_cores = self.options.guest_cores.is_empty();
-        let rest = if shares_cores { Rest::Yield } else { Rest::Poll };
+        let rest = self.options.rest();
         let section = self.request.configuration;
         let state = file::state(self.request, &folder, section)?;
         let wanted = Wanted { section, socket: &socket, state: state.as_deref(), rest };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use daemon::config::Rest;
 use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ pub struct Options {
     pub topology: Topology,
     /// Cores of the guests; by default those of the workers.
     pub guest_cores: Vec<usize>,
+    /// What the workers do while no packet arrives; by default they poll, and beside guests on
+    /// their cores they yield.
+    pub idle: Option<Rest>,
 }
 
 /// Components between the tester and the function, after the topologies of published tests of
@@ -93,6 +97,14 @@ impl Options {
             return Err(device_key("ports", what.to_owned(), "set `ports: vhost-user`"));
         }
         Ok(read)
+    }
+
+    /// What workers do while no packet arrives. Workers that share their cores with guests, which
+    /// always poll, or with the workers of another daemon, must yield the core first: a worker that
+    /// polls would delay every packet until the end of its own time slice.
+    pub(super) fn rest(&self) -> Rest {
+        let shares_cores = self.topology.guests() > 0 && self.guest_cores.is_empty();
+        self.idle.unwrap_or(if shares_cores { Rest::Yield } else { Rest::Poll })
     }
 
     /// Path of the program to start.

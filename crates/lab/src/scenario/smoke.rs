@@ -3,13 +3,15 @@
 //!
 //! Methods get short trials at low rates and one repetition, and search nothing that can be given.
 //! Functions hold few sessions. A sweep keeps its first cell, and of each key on its own one more
-//! number or a few further words. All devices are kept. Thresholds are removed.
+//! number or a few further words. All devices are kept, and their workers rest while no packet
+//! arrives. Thresholds are removed.
 
 use std::collections::HashMap;
 
 use keys::Invalid;
 use serde_json::{Map, Value, json};
 
+use super::device::DeviceChoice;
 use super::sweep::Combination;
 use super::{Benchmark, MethodChoice, Scenario};
 
@@ -22,6 +24,7 @@ impl Scenario {
         for benchmark in &mut self.benchmarks {
             keep_few_cells(benchmark);
             keep_little_state(benchmark);
+            benchmark.devices.iter_mut().for_each(let_rest);
             for choice in &mut benchmark.methods {
                 shorten(choice)?;
             }
@@ -78,6 +81,15 @@ fn keep_little_state(benchmark: &mut Benchmark) {
         if sessions.as_u64().is_some_and(|count| count > SESSIONS_MAX) {
             *sessions = json!(SESSIONS_MAX);
         }
+    }
+}
+
+/// Lets the workers of a device sleep while no packet arrives, if it has a key for that: what runs
+/// beside a smoke test has the cores then.
+fn let_rest(device: &mut DeviceChoice) {
+    let schema = device.device.driver.map(|driver| driver.schema());
+    if schema.is_some_and(|schema| schema.pointer("/properties/idle").is_some()) {
+        device.options.entry("idle").or_insert_with(|| json!("sleep"));
     }
 }
 

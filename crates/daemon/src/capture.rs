@@ -402,7 +402,7 @@ mod tests {
 
     /// Returns a batch with a frame from port 0 that leaves by port 1, and a frame that is dropped.
     fn batch() -> Batch {
-        let mut batch = Batch::new(4, Room { headroom: 0, frame: 100 }).expect("memory");
+        let mut batch = Batch::new(4, Room { headroom: 0, frame: 100, long: 0 }).expect("memory");
         batch.append(PortId(0), 60).expect("room").fill(7);
         batch.append(PortId(0), 80).expect("room").fill(8);
         batch.set_verdict(0, Verdict::Forward(PortId(1)));

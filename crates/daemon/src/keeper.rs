@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use function_kit::PortName;
 use host::Observer;
 use machine::clock::{self, Clock};
-use packet::Room;
+use packet::{LONG_BYTES_MAX, Room};
 use serde_json::{Map, Value, json};
 
 use crate::before::{Before, journal_of};
@@ -123,7 +123,7 @@ impl Daemon {
             cores: configuration.cores.clone(),
             rest: workers.idle,
             batch: workers.batch,
-            room: Room { frame: workers.frame_bytes_max, ..Room::default() },
+            room: room(&configuration),
             joining: opened.as_ref().map(|opened| opened.joining.clone()),
             observer: Arc::clone(&observer),
         };
@@ -420,6 +420,16 @@ type FileState = Option<(u64, u64, SystemTime)>;
 fn file_state(path: &Path) -> FileState {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
+}
+
+/// The room of a worker's frames.
+fn room(configuration: &Configuration) -> Room {
+    let takes_long = configuration.function.configured.takes_long();
+    Room {
+        frame: configuration.workers.frame_bytes_max,
+        long: if takes_long { LONG_BYTES_MAX } else { 0 },
+        ..Room::default()
+    }
 }
 
 /// Queues of each worker, one per port.

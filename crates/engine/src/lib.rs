@@ -8,6 +8,7 @@ pub mod counters;
 pub mod function;
 pub mod gaps;
 pub mod idle;
+pub mod long;
 pub mod plane;
 pub mod port;
 pub mod stages;
@@ -21,6 +22,7 @@ pub use counters::{CounterReader, Counts};
 pub use function::{Drops, Function, Names};
 pub use gaps::Gaps;
 pub use idle::Idle;
+pub use long::{Intake, Taken};
 pub use plane::{
     Context, Detail, Event, EventKind, Plane, PlaneReader, PlaneSetup, PuntCounts, PuntLimit,
     Punted, Wake,

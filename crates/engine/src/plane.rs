@@ -321,10 +321,10 @@ impl PlaneReader {
 }
 
 impl PlaneEnd {
-    /// Hands a punted frame over, or counts why not.
+    /// Hands a punted frame over, which is in two parts, or counts why not.
     pub(crate) fn punt(
         &mut self,
-        (batch, slot): (&Batch, Slot),
+        (port, parts): (PortId, [&[u8]; 2]),
         reason: Reason,
         context: Context,
         now: Ticks,
@@ -338,17 +338,17 @@ impl PlaneEnd {
         } else if !of.rate.conforms(now, 1) {
             &mut of.counts.over_rate
         } else {
-            let frame = batch.frame(slot);
+            let len = parts[0].len() + parts[1].len();
             let mut header = [0; HEADER_LEN];
             header[..8].copy_from_slice(&now.to_le_bytes());
             header[8..16].copy_from_slice(&context.session.to_le_bytes());
             header[16..24].copy_from_slice(&context.source.to_le_bytes());
-            header[24..26].copy_from_slice(&(frame.len() as u16).to_le_bytes());
+            header[24..26].copy_from_slice(&(len as u16).to_le_bytes());
             header[26..28].copy_from_slice(&context.interface.to_le_bytes());
             header[28..30].copy_from_slice(&context.vlan.to_le_bytes());
-            header[30] = batch.port(slot).0;
+            header[30] = port.0;
             *has_news = true;
-            match give(&mut of.ring, &[&header, frame]) {
+            match give(&mut of.ring, &[&header, parts[0], parts[1]]) {
                 true => &mut of.counts.delivered,
                 false => &mut of.counts.ring_full,
             }

@@ -23,6 +23,12 @@ pub trait Port: Send {
     /// counts the others as lost.
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], now: Ticks) -> usize;
 
+    /// Returns true if the port takes long segments ([`Batch::long`]) as they are: then whoever gets
+    /// them cuts them, or has them cut. Other ports get pieces.
+    fn takes_long(&self) -> bool {
+        false
+    }
+
     /// Returns true if frames can pass, as [`Monitor::link`] says it to other threads. The worker
     /// asks about a thousand times a second, so it must not take long. A port whose link is no
     /// matter of its own says true.

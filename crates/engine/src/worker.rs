@@ -11,6 +11,7 @@ use crate::counters::{CounterReader, CounterWriter, Counts, counters};
 use crate::function::{Function, Names};
 use crate::gaps::{GAP_TICKS_MIN, Gaps};
 use crate::idle::Idle;
+use crate::long::{self, Cutting, Sent};
 use crate::plane::{Plane, PlaneEnd, PlaneSetup, plane};
 use crate::port::Port;
 use crate::stages::StageTotals;
@@ -26,6 +27,8 @@ pub struct Worker<F: Function> {
     links: (Vec<bool>, Ticks),
     batch: Batch,
     leaving: Vec<Slots>,
+    /// Where the worker takes long segments: cuts them for ports that do not.
+    cutting: Option<Box<Cutting>>,
     control: ControlEnd<F::Update>,
     counts: Counts,
     publisher: CounterWriter,
@@ -66,6 +69,7 @@ impl<F: Function> Worker<F> {
             leaving: vec![Slots::new(); ports.len()],
             links: (vec![true; ports.len()], clock::now()),
             batch: Batch::new(batch_size, room)?,
+            cutting: if room.long > 0 { Some(Box::new(Cutting::new(room)?)) } else { None },
             counts: Counts::zero(names.drops, names.tallies.len()),
             stages: StageTotals::default(),
             gaps: Gaps::default(),
@@ -183,7 +187,8 @@ impl<F: Function> Worker<F> {
         self.catching_up = if received == 0 { 0 } else { self.catching_up.saturating_sub(1) };
         if received == 0 {
             tick(&mut self.function, &mut self.plane, now);
-            let out = (&mut self.ports[..], &mut self.leaving[..], &mut self.counts);
+            let (ports, cutting) = (&mut self.ports[..], &mut self.cutting);
+            let out = (ports, &mut self.leaving[..], cutting, &mut self.counts);
             let made = send_made(&mut self.function, &mut self.tap, out, now);
             if changes > 0 || made > 0 {
                 self.publisher.publish(&self.counts, self.function.tallies());
@@ -201,7 +206,8 @@ impl<F: Function> Worker<F> {
             tap.decided(&self.batch, now);
         }
 
-        send(&mut self.batch, (&mut self.ports, &mut self.leaving, &mut self.counts), now);
+        let (ports, cutting) = (&mut self.ports[..], &mut self.cutting);
+        send(&mut self.batch, (ports, &mut self.leaving, cutting, &mut self.counts), now);
         self.counts.received += received as u64;
         if let Some(plane) = &mut self.plane {
             punt(plane, &self.function, &self.batch, now);
@@ -211,7 +217,8 @@ impl<F: Function> Worker<F> {
             tick(&mut self.function, &mut self.plane, now);
         }
         stages.lap_raw(self.names.stages.len() + 2, received);
-        let out = (&mut self.ports[..], &mut self.leaving[..], &mut self.counts);
+        let (ports, cutting) = (&mut self.ports[..], &mut self.cutting);
+        let out = (ports, &mut self.leaving[..], cutting, &mut self.counts);
         let made = send_made(&mut self.function, &mut self.tap, out, now);
         self.publisher.publish(&self.counts, self.function.tallies());
         stages.lap_raw(self.names.stages.len() + 1, 0);
@@ -292,12 +299,19 @@ impl<F: Function> Worker<F> {
     }
 }
 
-/// Hands the packets that the function has punted to the control plane.
+/// Hands the packets that the function has punted to the control plane, long segments in pieces.
 #[inline]
 fn punt<F: Function>(plane: &mut PlaneEnd, function: &F, batch: &Batch, now: Ticks) {
     for slot in batch.slots() {
         if let Verdict::Punt(reason) = batch.verdict(slot) {
-            plane.punt((batch, slot), reason, function.context(batch, slot), now);
+            let (port, frame) = (batch.port(slot), batch.frame(slot));
+            let mut up = |parts: [&[u8]; 2]| {
+                plane.punt((port, parts), reason, function.context(batch, slot), now);
+            };
+            match batch.long(slot) {
+                None => up([frame, &[]]),
+                Some(long) => long::pieces(frame, long, up),
+            }
         }
     }
     plane.wake();
@@ -329,7 +343,7 @@ fn send_made<F: Function>(
         tap.made(made, now);
     }
     let count = made.len();
-    out.2.made += count as u64;
+    out.3.made += count as u64;
     send(made, out, now);
     made.clear();
     count
@@ -337,17 +351,27 @@ fn send_made<F: Function>(
 
 /// Makes each port transmit its frames, and counts the result of every frame of the batch.
 #[inline]
-fn send(batch: &mut Batch, (ports, leaving, counts): Out<'_>, now: Ticks) {
+fn send(batch: &mut Batch, (ports, leaving, cutting, counts): Out<'_>, now: Ticks) {
     sort_by_verdict(batch, leaving, counts);
     for (port, slots) in ports.iter_mut().zip(leaving) {
-        let sent = port.transmit(batch, slots.as_slice(), now);
-        counts.transmit_full += (slots.len() - sent) as u64;
-        counts.forwarded += sent as u64;
+        let (slots, has_long) = (slots.as_slice(), batch.has_long());
+        let sent = match cutting {
+            Some(cutting) if has_long && !port.takes_long() => {
+                cutting.transmit(&mut **port, batch, slots, now)
+            }
+            _ => Sent { accepted: port.transmit(batch, slots, now), unfit: 0 },
+        };
+        if let Some(unhandled) = counts.dropped.first_mut() {
+            *unhandled += sent.unfit as u64;
+        }
+        counts.transmit_full += (slots.len() - sent.accepted - sent.unfit) as u64;
+        counts.forwarded += sent.accepted as u64;
     }
 }
 
-/// Ports, the lists of frames for each port, and the counters.
-type Out<'a> = (&'a mut [Box<dyn Port>], &'a mut [Slots], &'a mut Counts);
+/// Ports, the lists of frames for each port, what cuts long segments, and the counters.
+type Out<'a> =
+    (&'a mut [Box<dyn Port>], &'a mut [Slots], &'a mut Option<Box<Cutting>>, &'a mut Counts);
 
 /// Fills a list for each port and counts frames that are not forwarded.
 #[inline]

@@ -3,7 +3,7 @@
 use wire::bytes::{put_u16, u16_at, u32_at};
 use wire::{checksum, ipv4, ipv6, tcp};
 
-use crate::header::{Gso, Header};
+use crate::header::Header;
 use crate::layout::Layout;
 
 /// The longest frame that comes of joining, in bytes.
@@ -39,7 +39,8 @@ struct Held {
 impl Coalescer {
     /// Makes one that holds this many connections, of 64 KiB each.
     pub fn new(connections: usize) -> Coalescer {
-        let layout = Layout { is_ipv6: false, ip: 0, tcp: 0, payload: 0, end: 0 };
+        let layout =
+            Layout { is_ipv6: false, is_udp: false, ip: 0, transport: 0, payload: 0, end: 0 };
         let held = |_| Held {
             tag: 0,
             frame: Vec::with_capacity(COALESCED_BYTES_MAX),
@@ -53,7 +54,9 @@ impl Coalescer {
 
     /// Takes a frame that goes to `tag`, and hands on what is ready.
     pub fn push(&mut self, tag: u16, frame: &[u8], mut ready: impl FnMut(u16, &Header, &[u8])) {
-        let Some(layout) = Layout::of(frame) else { return ready(tag, &Header::default(), frame) };
+        let Some(layout) = Layout::of_tcp(frame) else {
+            return ready(tag, &Header::default(), frame);
+        };
         let of = self.held.iter_mut().find(|held| held.is_of(tag, frame, &layout));
         let may_be_joined = is_plain(frame, &layout);
         if let Some(held) = of {
@@ -92,7 +95,7 @@ impl Held {
                 true => (ipv6::offset::SOURCE, 32),
             };
             let at = layout.ip + from;
-            (at..at + len, u32_at(frame, layout.tcp))
+            (at..at + len, u32_at(frame, layout.transport))
         };
         if self.frame.is_empty()
             || tag != self.tag
@@ -122,7 +125,7 @@ impl Held {
             return false;
         }
         self.is_closed = payload.len() < self.segment_len || is_last(frame, layout);
-        let flags = layout.tcp + tcp::offset::FLAGS;
+        let flags = layout.transport + tcp::offset::FLAGS;
         self.frame[flags] |= frame[flags];
         self.frame.extend_from_slice(payload);
         self.count += 1;
@@ -132,11 +135,11 @@ impl Held {
     /// Whether the headers are those of the next frame.
     fn follows(&self, frame: &[u8], layout: &Layout) -> bool {
         let (own, held) = (&self.layout, &self.frame);
-        if (own.tcp, own.payload) != (layout.tcp, layout.payload) {
+        if (own.transport, own.payload) != (layout.transport, layout.payload) {
             return false;
         }
         let is_same = |from: usize, to: usize| held[from..to] == frame[from..to];
-        let (ip, at) = (layout.ip, layout.tcp);
+        let (ip, at) = (layout.ip, layout.transport);
         let network = match layout.is_ipv6 {
             false => {
                 let id = |frame: &[u8]| u16_at(frame, ip + ipv4::offset::IDENTIFICATION);
@@ -170,15 +173,15 @@ impl Held {
             _ => {
                 let (head, payload) = self.frame.split_at_mut(layout.payload);
                 layout.set_len(head, payload.len());
-                let len = layout.payload - layout.tcp + payload.len();
+                let len = layout.payload - layout.transport + payload.len();
                 let sum = layout.pseudo_header(head, len).fold();
-                put_u16(head, layout.tcp + tcp::offset::CHECKSUM, sum);
+                put_u16(head, layout.transport + tcp::offset::CHECKSUM, sum);
                 Header {
                     flags: Header::NEEDS_CHECKSUM,
-                    gso: if layout.is_ipv6 { Gso::TcpIpv6 } else { Gso::TcpIpv4 },
+                    gso: layout.gso(),
                     header_len: layout.payload as u16,
                     segment_len: self.segment_len as u16,
-                    checksum_start: layout.tcp as u16,
+                    checksum_start: layout.transport as u16,
                     checksum_offset: tcp::offset::CHECKSUM as u16,
                 }
             }
@@ -191,17 +194,17 @@ impl Held {
 /// Whether a frame may be joined with others: data and nothing else, without options of IP, padding
 /// or errors. A checksum of all ones is not what cutting would make of it again.
 fn is_plain(frame: &[u8], layout: &Layout) -> bool {
-    let flags = frame[layout.tcp + tcp::offset::FLAGS];
+    let flags = frame[layout.transport + tcp::offset::FLAGS];
     let usual = tcp::FLAG_FIN | tcp::FLAG_PSH | tcp::FLAG_ECE;
     if flags & !usual != tcp::FLAG_ACK
         || layout.payload == layout.end
         || layout.end != frame.len()
         || frame.len() > COALESCED_BYTES_MAX
-        || u16_at(frame, layout.tcp + tcp::offset::CHECKSUM) == 0xffff
+        || u16_at(frame, layout.transport + tcp::offset::CHECKSUM) == 0xffff
     {
         return false;
     }
-    let ip = &frame[layout.ip..layout.tcp];
+    let ip = &frame[layout.ip..layout.transport];
     let is_usual = match layout.is_ipv6 {
         false => {
             ip.len() == ipv4::HEADER_LEN
@@ -210,13 +213,13 @@ fn is_plain(frame: &[u8], layout: &Layout) -> bool {
         }
         true => ip.len() == ipv6::HEADER_LEN,
     };
-    let segment = &frame[layout.tcp..];
+    let segment = &frame[layout.transport..];
     is_usual && layout.pseudo_header(frame, segment.len()).add_bytes(segment).checksum() == 0
 }
 
 /// Whether the sender wants it handed on (PSH), or has no more.
 fn is_last(frame: &[u8], layout: &Layout) -> bool {
-    frame[layout.tcp + tcp::offset::FLAGS] & (tcp::FLAG_FIN | tcp::FLAG_PSH) != 0
+    frame[layout.transport + tcp::offset::FLAGS] & (tcp::FLAG_FIN | tcp::FLAG_PSH) != 0
 }
 
 /// In the first byte of flags and fragment offset.

@@ -35,6 +35,8 @@ pub enum Gso {
     TcpIpv4,
     /// Segments of TCP over IPv6.
     TcpIpv6,
+    /// Datagrams of UDP over either (`VIRTIO_NET_HDR_GSO_UDP_L4`).
+    Udp,
     /// Something that is not supported here.
     Other(u8),
 }
@@ -51,6 +53,7 @@ impl Header {
             0 => Gso::None,
             1 => Gso::TcpIpv4,
             4 => Gso::TcpIpv6,
+            5 => Gso::Udp,
             other => Gso::Other(other),
         };
         Header {
@@ -80,6 +83,7 @@ impl Header {
             Gso::None => 0,
             Gso::TcpIpv4 => 1,
             Gso::TcpIpv6 => 4,
+            Gso::Udp => 5,
             Gso::Other(kind) => kind,
         };
         let mut bytes = [0; HEADER_LEN];

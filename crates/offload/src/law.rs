@@ -31,7 +31,7 @@ fn cut(frame: &[u8], header: &Header) -> Vec<Vec<u8>> {
     let mut frame = frame.to_vec();
     let mut frames = Vec::new();
     if let Ok(mut segments) = segments(&mut frame, header) {
-        while let Some(parts) = segments.next_frame() {
+        while let Some(parts) = segments.next_frame(&frame) {
             frames.push(parts.concat());
         }
     }
@@ -46,10 +46,10 @@ fn by_connection(frames: &[Vec<u8>]) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
         let layout = Layout::of(frame);
         let mut key = Vec::new();
         let mut frame = frame.clone();
-        if let Some(Layout { ip, tcp, is_ipv6, .. }) = layout {
+        if let Some(Layout { ip, transport, is_ipv6, .. }) = layout {
             let addresses = if is_ipv6 { ip + 8..ip + 40 } else { ip + 12..ip + 20 };
             key.extend_from_slice(&frame[addresses]);
-            key.extend_from_slice(&frame[tcp..tcp + 4]);
+            key.extend_from_slice(&frame[transport..transport + 4]);
             if !is_ipv6 && u16_at(&frame, ip + 6) & 0x4000 != 0 {
                 frame[ip + 4..ip + 6].fill(0);
                 frame[ip + 10..ip + 12].fill(0);

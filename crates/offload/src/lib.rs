@@ -1,5 +1,5 @@
-//! What a network card does for a kernel, in software: long segments of TCP are cut into frames,
-//! frames are joined into long segments, and checksums are completed.
+//! What a network card does for a kernel, in software: long segments of TCP and UDP are cut into
+//! frames, frames of TCP are joined into long segments, and checksums are completed.
 //!
 //! ```text
 //! kernel --frame of up to 64 KiB, Header--> segments() --frames--> a wire
@@ -10,7 +10,7 @@
 //! come of one are bounded, and frames that were joined and are cut again are those that they were.
 //! No I/O and no allocation after creation.
 //!
-//! **Not supported:** segments of UDP, tunnels, frames of more than 64 KiB.
+//! **Not supported:** joining datagrams of UDP, tunnels, frames of more than 64 KiB.
 
 mod header;
 mod layout;
@@ -23,4 +23,4 @@ mod law;
 pub use coalesce::{COALESCED_BYTES_MAX, Coalescer};
 pub use header::{Gso, HEADER_LEN, Header};
 pub use law::LAW;
-pub use segment::{SEGMENTS_MAX, Segments, Unfit, segments};
+pub use segment::{SEGMENTS_MAX, Segments, Unfit, begun, segments, whole};

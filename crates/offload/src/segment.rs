@@ -20,94 +20,160 @@ pub enum Unfit {
     Checksum,
 }
 
-/// The frames that one comes to.
-#[derive(Debug)]
-pub struct Segments<'a> {
+/// The frames that one comes to: the place of the next one in the frame that is cut.
+#[derive(Clone, Debug)]
+pub struct Segments {
     /// The headers of the next frame; empty where a frame is given as it is.
     head: [u8; HEAD_LEN_MAX],
     /// None where a frame is given as it is.
     cut: Option<Layout>,
-    rest: &'a [u8],
+    /// Where the next frame's payload begins, and where the last one's ends.
+    at: usize,
+    end: usize,
     segment_len: usize,
-    /// Control bits that the last frame has beside the others'.
+    /// Control bits of TCP that the last frame has beside the others'.
     flags_last: u8,
     is_first: bool,
     is_done: bool,
 }
 
-/// Makes a frame ready for a wire: completes its checksum, or cuts it.
+/// Makes a frame ready for a wire: completes its checksum, or finds where it is to be cut.
 ///
 /// # Errors
 /// Why it cannot be: then it is to be dropped.
-pub fn segments<'a>(frame: &'a mut [u8], header: &Header) -> Result<Segments<'a>, Unfit> {
-    let mut made = Segments {
-        head: [0; HEAD_LEN_MAX],
-        cut: None,
-        rest: &[],
-        segment_len: 0,
-        flags_last: 0,
-        is_first: true,
-        is_done: false,
-    };
+pub fn segments(frame: &mut [u8], header: &Header) -> Result<Segments, Unfit> {
     if header.gso == Gso::None {
         if header.flags & Header::NEEDS_CHECKSUM != 0 {
             complete(frame, header).ok_or(Unfit::Checksum)?;
         }
-        made.rest = frame;
-        return Ok(made);
+        return Ok(Segments { at: 0, end: frame.len(), ..Segments::of_nothing() });
     }
-    let layout = Layout::of(frame).ok_or(Unfit::NoSegment)?;
-    let gso = if layout.is_ipv6 { Gso::TcpIpv6 } else { Gso::TcpIpv4 };
-    if header.gso != gso || layout.payload > HEAD_LEN_MAX {
-        return Err(Unfit::NoSegment);
-    }
-    let (payload, segment_len) =
-        (&frame[layout.payload..layout.end], usize::from(header.segment_len));
-    if segment_len == 0 || payload.len().div_ceil(segment_len) > SEGMENTS_MAX {
-        return Err(Unfit::TooMany);
-    }
-    made.head[..layout.payload].copy_from_slice(&frame[..layout.payload]);
-    let flags = &mut made.head[layout.tcp + tcp::offset::FLAGS];
-    made.flags_last = *flags & (tcp::FLAG_FIN | tcp::FLAG_PSH);
-    *flags &= !made.flags_last;
-    (made.rest, made.segment_len, made.cut) = (payload, segment_len, Some(layout));
-    Ok(made)
+    let layout = of_kind(frame, header)?;
+    Segments::cut(frame, layout, header.segment_len.into())
 }
 
-impl Segments<'_> {
-    /// The next frame, in two parts that follow each other.
-    pub fn next_frame(&mut self) -> Option<[&[u8]; 2]> {
+/// The bytes of payload of a long segment that may be carried whole: it is of the kind that the
+/// header says and all there is of the frame, and no router may fragment it, so that nobody on the
+/// way has to do more with it than with one of its frames.
+pub fn whole(frame: &[u8], header: &Header) -> Option<usize> {
+    let layout = of_kind(frame, header).ok()?;
+    let payload_len = layout.end - layout.payload;
+    let count = payload_len.div_ceil(usize::from(header.segment_len).max(1));
+    let is_usual = layout.payload <= HEAD_LEN_MAX && count <= SEGMENTS_MAX;
+    (is_usual && layout.end == frame.len() && layout.stays_whole(frame)).then_some(payload_len)
+}
+
+/// The header of a long segment that somebody else is to cut, into pieces of at most this many
+/// bytes of payload; its checksum is begun from the headers as they are now.
+///
+/// # Errors
+/// When it is none.
+pub fn begun(frame: &mut [u8], segment_len: u16) -> Result<Header, Unfit> {
+    let layout = Layout::of(frame).ok_or(Unfit::NoSegment)?;
+    let checksum_offset = layout.checksum_offset();
+    let len = layout.end - layout.transport;
+    let sum = layout.pseudo_header(frame, len).fold();
+    put_u16(frame, layout.transport + checksum_offset, sum);
+    Ok(Header {
+        flags: Header::NEEDS_CHECKSUM,
+        gso: layout.gso(),
+        header_len: layout.payload as u16,
+        segment_len,
+        checksum_start: layout.transport as u16,
+        checksum_offset: checksum_offset as u16,
+    })
+}
+
+fn of_kind(frame: &[u8], header: &Header) -> Result<Layout, Unfit> {
+    let layout = Layout::of(frame).ok_or(Unfit::NoSegment)?;
+    if header.gso == layout.gso() { Ok(layout) } else { Err(Unfit::NoSegment) }
+}
+
+impl Segments {
+    /// Of a long segment whose headers may have changed since it came: into pieces of at most this
+    /// many bytes of payload.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn of(frame: &[u8], segment_len: usize) -> Result<Segments, Unfit> {
+        Segments::cut(frame, Layout::of(frame).ok_or(Unfit::NoSegment)?, segment_len)
+    }
+
+    fn cut(frame: &[u8], layout: Layout, segment_len: usize) -> Result<Segments, Unfit> {
+        if layout.payload > HEAD_LEN_MAX {
+            return Err(Unfit::NoSegment);
+        }
+        let payload_len = layout.end - layout.payload;
+        if segment_len == 0 || payload_len.div_ceil(segment_len) > SEGMENTS_MAX {
+            return Err(Unfit::TooMany);
+        }
+        let mut made = Segments {
+            cut: Some(layout),
+            at: layout.payload,
+            end: layout.end,
+            segment_len,
+            ..Segments::of_nothing()
+        };
+        made.head[..layout.payload].copy_from_slice(&frame[..layout.payload]);
+        if !layout.is_udp {
+            let flags = &mut made.head[layout.transport + tcp::offset::FLAGS];
+            made.flags_last = *flags & (tcp::FLAG_FIN | tcp::FLAG_PSH);
+            *flags &= !made.flags_last;
+        }
+        Ok(made)
+    }
+
+    fn of_nothing() -> Segments {
+        Segments {
+            head: [0; HEAD_LEN_MAX],
+            cut: None,
+            at: 0,
+            end: 0,
+            segment_len: 0,
+            flags_last: 0,
+            is_first: true,
+            is_done: false,
+        }
+    }
+
+    /// Whether no frame is left.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// The next frame, in two parts that follow each other, out of the frame that is cut.
+    pub fn next_frame<'a>(&'a mut self, frame: &'a [u8]) -> Option<[&'a [u8]; 2]> {
         if self.is_done {
             return None;
         }
         let Some(layout) = self.cut else {
             self.is_done = true;
-            return Some([&[], self.rest]);
+            return Some([&[], frame.get(self.at..self.end)?]);
         };
-        let (payload, rest) = self.rest.split_at(self.rest.len().min(self.segment_len));
-        (self.rest, self.is_done) = (rest, rest.is_empty());
+        let end = self.end.min(self.at + self.segment_len);
+        let payload = frame.get(self.at..end)?;
+        (self.at, self.is_done) = (end, end == self.end);
         let head = &mut self.head[..layout.payload];
         if !std::mem::take(&mut self.is_first) {
             advance(head, &layout, self.segment_len);
         }
-        if self.is_done {
-            head[layout.tcp + tcp::offset::FLAGS] |= self.flags_last;
+        if self.is_done && !layout.is_udp {
+            head[layout.transport + tcp::offset::FLAGS] |= self.flags_last;
         }
         layout.set_len(head, payload.len());
-        let place = layout.tcp + tcp::offset::CHECKSUM;
-        put_u16(head, place, 0);
-        let sum = layout.pseudo_header(head, layout.payload - layout.tcp + payload.len());
-        let sum = sum.add_bytes(&head[layout.tcp..]).add_bytes(payload).checksum();
-        put_u16(head, place, sum);
+        layout.set_checksum(head, payload);
         Some([head, payload])
     }
 }
 
-/// Makes the headers of a frame those of the next one, which has no CWR (RFC 3168 section 6.1.2).
+/// Makes the headers of a frame those of the next one, which has no CWR (RFC 3168 section 6.1.2)
+/// and another identification (RFC 6864 section 4.2).
 fn advance(head: &mut [u8], layout: &Layout, segment_len: usize) {
-    let sequence = layout.tcp + tcp::offset::SEQUENCE;
-    put_u32(head, sequence, u32_at(head, sequence).wrapping_add(segment_len as u32));
-    head[layout.tcp + tcp::offset::FLAGS] &= !tcp::FLAG_CWR;
+    if !layout.is_udp {
+        let sequence = layout.transport + tcp::offset::SEQUENCE;
+        put_u32(head, sequence, u32_at(head, sequence).wrapping_add(segment_len as u32));
+        head[layout.transport + tcp::offset::FLAGS] &= !tcp::FLAG_CWR;
+    }
     if !layout.is_ipv6 {
         let id = layout.ip + ipv4::offset::IDENTIFICATION;
         put_u16(head, id, u16_at(head, id).wrapping_add(1));

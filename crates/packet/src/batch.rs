@@ -12,7 +12,7 @@ use std::io;
 
 use machine::memory::HugeArray;
 
-use crate::{PortId, Slot, Verdict};
+use crate::{Long, PortId, Slot, Verdict};
 
 /// Largest number of frames in a batch.
 pub const BATCH_MAX: usize = 256;
@@ -24,12 +24,22 @@ pub struct Room {
     pub headroom: usize,
     /// Bytes for the received frame itself, without its frame check sequence.
     pub frame: usize,
+    /// Bytes for a long segment, up to [`LONG_BYTES_MAX`]; 0 where none is taken whole.
+    pub long: usize,
 }
 
+/// Longest segment that a batch takes whole, in bytes: with all that a function adds in front of
+/// it, its length is a number of 16 bits.
+pub const LONG_BYTES_MAX: usize = u16::MAX as usize - HEADROOM;
+
+/// The usual headroom.
+const HEADROOM: usize = 128;
+
 impl Default for Room {
-    /// Returns 128 bytes in front, and an Ethernet frame with 2,000 bytes of payload.
+    /// Returns 128 bytes in front, and an Ethernet frame with 2,000 bytes of payload; no long
+    /// segments.
     fn default() -> Room {
-        Room { headroom: 128, frame: 2014 }
+        Room { headroom: HEADROOM, frame: 2014, long: 0 }
     }
 }
 
@@ -47,6 +57,9 @@ pub struct Batch {
     len: [u16; BATCH_MAX],
     port: [PortId; BATCH_MAX],
     verdict: [Verdict; BATCH_MAX],
+    long: [Option<Long>; BATCH_MAX],
+    /// Whether there was a long segment since the batch was emptied.
+    has_long: bool,
 }
 
 impl Batch {
@@ -56,12 +69,13 @@ impl Batch {
     /// When the kernel has no memory for the buffers.
     ///
     /// # Panics
-    /// If `capacity` is 0 or above [`BATCH_MAX`], or a frame's room exceeds 65,000 bytes:
+    /// If `capacity` is 0 or above [`BATCH_MAX`], or a frame's room exceeds 65,535 bytes:
     /// the program chooses these, not a user.
     pub fn new(capacity: usize, room: Room) -> io::Result<Batch> {
         assert!((1..=BATCH_MAX).contains(&capacity), "a batch must have 1 to {BATCH_MAX} frames");
-        assert!(room.headroom + room.frame <= 65_000, "a frame must have at most 65,000 bytes");
-        let stride = ((room.headroom + room.frame).div_ceil(CACHE_LINE) | 1) * CACHE_LINE;
+        let bytes = room.headroom + room.frame.max(room.long);
+        assert!(bytes <= usize::from(u16::MAX), "a frame must have at most 65,535 bytes");
+        let stride = (bytes.div_ceil(CACHE_LINE) | 1) * CACHE_LINE;
         Ok(Batch {
             memory: HugeArray::zeroed(stride * BATCH_MAX)?,
             stride,
@@ -73,6 +87,8 @@ impl Batch {
             len: [0; BATCH_MAX],
             port: [PortId(0); BATCH_MAX],
             verdict: [Verdict::UNHANDLED; BATCH_MAX],
+            long: [None; BATCH_MAX],
+            has_long: false,
         })
     }
 
@@ -80,6 +96,7 @@ impl Batch {
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
+        self.has_long = false;
     }
 
     /// Returns the number of frames.
@@ -105,6 +122,11 @@ impl Batch {
         self.room.frame
     }
 
+    /// Returns the longest segment that is taken whole, in bytes; 0 if none is.
+    pub fn long_room(&self) -> usize {
+        self.room.long
+    }
+
     /// Returns the slots of all frames.
     #[inline(always)]
     pub fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
@@ -119,21 +141,55 @@ impl Batch {
         if self.count >= self.capacity || len > self.room.frame {
             return None;
         }
+        self.append_within(port, len)
+    }
+
+    /// Appends a frame of `len` bytes, for which there is room.
+    #[inline(always)]
+    fn append_within(&mut self, port: PortId, len: usize) -> Option<&mut [u8]> {
         let index = self.count & (BATCH_MAX - 1);
         let start = self.buffer(index) + self.room.headroom;
         self.start[index] = start as u32;
         self.len[index] = len as u16;
         self.port[index] = port;
         self.verdict[index] = Verdict::UNHANDLED;
+        self.long[index] = None;
         self.count += 1;
         self.memory.get_mut(start..start + len)
+    }
+
+    /// Appends a long segment as [`Batch::append`] does a frame; `None` also where one of its
+    /// pieces would be longer than the room of a frame.
+    pub fn append_long(&mut self, port: PortId, len: usize, long: Long) -> Option<&mut [u8]> {
+        let piece = len.checked_sub(long.payload_len())? + long.piece_len();
+        if self.count >= self.capacity || len > self.room.long || piece > self.room.frame {
+            return None;
+        }
+        self.has_long = true;
+        self.append_within(port, len)?;
+        self.long[self.count - 1] = Some(long);
+        Some(self.frame_mut((self.count - 1) as Slot))
+    }
+
+    /// Appends a frame as [`Batch::append`] does, or a long segment.
+    #[inline]
+    pub fn append_any(
+        &mut self,
+        port: PortId,
+        len: usize,
+        long: Option<Long>,
+    ) -> Option<&mut [u8]> {
+        match long {
+            None => self.append(port, len),
+            Some(long) => self.append_long(port, len, long),
+        }
     }
 
     /// Appends a copy of a frame of this batch, with the same port and verdict. `None` without
     /// room.
     pub fn append_copy(&mut self, of: Slot) -> Option<Slot> {
         let (len, start) = (self.frame_len(of), self.start[usize::from(of)] as usize);
-        self.append(self.port(of), len)?;
+        self.append_any(self.port(of), len, self.long(of))?;
         let slot = self.count - 1;
         self.memory.copy_within(start..start + len, self.start[slot] as usize);
         self.verdict[slot] = self.verdict(of);
@@ -185,23 +241,70 @@ impl Batch {
         self.memory.get_mut(start..start + len)
     }
 
-    /// Truncates a frame to its first `len` bytes; a shorter frame remains unchanged.
+    /// Truncates a frame to its first `len` bytes; a shorter frame remains unchanged. What was cut
+    /// off stands for one frame.
     #[inline(always)]
     pub fn truncate(&mut self, slot: Slot, len: usize) {
         let index = usize::from(slot);
-        self.len[index] = self.len[index].min(len.min(usize::from(u16::MAX)) as u16);
+        if len < usize::from(self.len[index]) {
+            self.len[index] = len as u16;
+            self.long[index] = None;
+        }
     }
 
     /// Sets the length of a frame, up to the end of its buffer; bytes beyond the old length contain
-    /// data of an earlier frame. Returns false, without any change, if there is no room.
+    /// data of an earlier frame. It stands for one frame then. Returns false, without any change,
+    /// if there is no room.
     #[inline]
     pub fn set_frame_len(&mut self, slot: Slot, len: usize) -> bool {
         let index = usize::from(slot);
         let fits = self.start[index] as usize + len <= self.buffer(index) + self.stride;
         if fits && len <= usize::from(u16::MAX) {
             self.len[index] = len as u16;
+            self.long[index] = None;
         }
         fits
+    }
+
+    /// Returns true if there was a long segment since the batch was emptied.
+    #[inline(always)]
+    pub fn has_long(&self) -> bool {
+        self.has_long
+    }
+
+    /// Returns into what a long segment is cut; `None` of any other frame.
+    #[inline(always)]
+    pub fn long(&self, slot: Slot) -> Option<Long> {
+        self.long[usize::from(slot)]
+    }
+
+    /// Says that a frame is a long segment, or none (any more).
+    #[inline]
+    pub fn set_long(&mut self, slot: Slot, long: Option<Long>) {
+        self.has_long |= long.is_some();
+        self.long[usize::from(slot)] = long;
+    }
+
+    /// Returns for how many frames of a link a frame stands: one, but for long segments.
+    #[inline(always)]
+    pub fn segments(&self, slot: Slot) -> u32 {
+        self.long(slot).map_or(1, |long| long.pieces() as u32)
+    }
+
+    /// Returns the bytes of all frames of a link for which a frame stands.
+    #[inline(always)]
+    pub fn link_bytes(&self, slot: Slot) -> usize {
+        let len = self.frame_len(slot);
+        self.long(slot)
+            .map_or(len, |long| len + (long.pieces() - 1) * len.saturating_sub(long.payload_len()))
+    }
+
+    /// Returns the length of the longest frame of a link for which a frame stands, in bytes.
+    #[inline(always)]
+    pub fn longest(&self, slot: Slot) -> usize {
+        let len = self.frame_len(slot);
+        self.long(slot)
+            .map_or(len, |long| len.saturating_sub(long.payload_len()) + long.piece_len())
     }
 
     /// Removes the last frame, if there is one.
@@ -211,16 +314,21 @@ impl Batch {
 
     /// Removes the frames from position `first` for which `keeps` returns false; the others move up
     /// in order.
-    pub fn retain_from(&mut self, first: usize, mut keeps: impl FnMut(&[u8]) -> bool) {
+    pub fn retain_from(
+        &mut self,
+        first: usize,
+        mut keeps: impl FnMut(&[u8], Option<Long>) -> bool,
+    ) {
         let first = first.min(self.count);
         let mut place = first;
         for index in first..self.count {
-            if keeps(self.frame(index as Slot)) {
+            if keeps(self.frame(index as Slot), self.long[index]) {
                 self.home.swap(place, index);
                 self.start.swap(place, index);
                 self.len.swap(place, index);
                 self.port.swap(place, index);
                 self.verdict.swap(place, index);
+                self.long.swap(place, index);
                 place += 1;
             }
         }
@@ -245,13 +353,14 @@ impl Batch {
             (self.count, self.capacity) = (count, capacity);
             return done;
         }
-        let mut all = (self.home, self.start, self.len, self.port, self.verdict);
+        let mut all = (self.home, self.start, self.len, self.port, self.verdict, self.long);
         for (index, slot) in slots.iter().map(|slot| usize::from(*slot)).enumerate() {
             self.home[index] = all.0[slot];
             self.start[index] = all.1[slot];
             self.len[index] = all.2[slot];
             self.port[index] = all.3[slot];
             self.verdict[index] = all.4[slot];
+            self.long[index] = all.5[slot];
         }
         self.count = slots.len();
         let done = work(self);
@@ -260,8 +369,9 @@ impl Batch {
             all.2[slot] = self.len[index];
             all.3[slot] = self.port[index];
             all.4[slot] = self.verdict[index];
+            all.5[slot] = self.long[index];
         }
-        (self.home, self.start, self.len, self.port, self.verdict) = all;
+        (self.home, self.start, self.len, self.port, self.verdict, self.long) = all;
         (self.count, self.capacity) = (count, capacity);
         done
     }
@@ -299,7 +409,8 @@ mod tests {
     use crate::Reason;
 
     fn batch() -> Batch {
-        Batch::new(BATCH_MAX, Room { headroom: 64, frame: 200 }).expect("memory for a batch")
+        Batch::new(BATCH_MAX, Room { headroom: 64, frame: 200, long: 0 })
+            .expect("memory for a batch")
     }
 
     #[test]
@@ -311,7 +422,7 @@ mod tests {
             for value in 0..20u8 {
                 batch.append(PortId(value % 3), 60 + usize::from(value)).expect("room").fill(value);
             }
-            batch.retain_from(4, |frame| frame[0] % 2 == 1);
+            batch.retain_from(4, |frame, _| frame[0] % 2 == 1);
             let expected: Vec<u8> = (0..4).chain((5..20).step_by(2)).collect();
             let left: Vec<u8> = batch.slots().map(|slot| batch.frame(slot)[0]).collect();
             assert_eq!(left, expected);
@@ -320,7 +431,7 @@ mod tests {
                 assert_eq!(batch.port(slot), PortId(value % 3));
             }
         }
-        batch.retain_from(30, |_| false);
+        batch.retain_from(30, |_, _| false);
         assert_eq!(batch.len(), 12, "there is none so far behind");
     }
 
@@ -404,5 +515,39 @@ mod tests {
         assert!(batch.set_frame_len(0, 200));
         assert!(!batch.set_frame_len(0, 4000));
         assert_eq!(batch.frame_len(0), 200);
+    }
+    #[test]
+    fn a_long_segment_stands_for_its_pieces_until_it_is_another_frame() {
+        let room = Room { headroom: 128, frame: 1514, long: LONG_BYTES_MAX };
+        let mut batch = Batch::new(8, room).expect("memory");
+        let long = Long::new(60_000, 1448);
+        batch.append(PortId(0), 1514).expect("room");
+        assert!(batch.append(PortId(0), 1515).is_none(), "no frame is as long");
+        assert!(!batch.has_long());
+        batch.append_any(PortId(1), 60_066, long).expect("room").fill(7);
+        assert_eq!((batch.len(), batch.has_long(), batch.long(1)), (2, true, long));
+        assert_eq!([0, 1].map(|slot| batch.segments(slot)), [1, 42]);
+        assert_eq!([0, 1].map(|slot| batch.link_bytes(slot)), [1514, 60_000 + 42 * 66]);
+        assert_eq!([0, 1].map(|slot| batch.longest(slot)), [1514, 1514]);
+        batch.push_front(1, 4).expect("headroom");
+        assert_eq!((batch.longest(1), batch.link_bytes(1)), (1518, 60_000 + 42 * 70));
+        batch.pull_front(1, 4);
+        assert_eq!(batch.append_copy(1), Some(2));
+        assert_eq!((batch.long(2), batch.frame(2)), (long, batch.frame(1)));
+        batch.with_only(&[2], |one| assert_eq!((one.segments(0), one.long(0)), (42, long)));
+        batch.retain_from(0, |_, long| long.is_some());
+        assert_eq!((batch.len(), batch.long(0), batch.long(1)), (2, long, long));
+        batch.truncate(0, 60_066);
+        assert_eq!(batch.long(0), long, "nothing was cut off");
+        batch.truncate(0, 60_065);
+        assert!(batch.set_frame_len(1, 60));
+        assert_eq!((batch.long(0), batch.long(1)), (None, None), "they are others now");
+        let too_much = Long::new(60_000, 1449);
+        assert!(batch.append_any(PortId(0), 60_066, too_much).is_none(), "its pieces");
+        assert!(batch.append_any(PortId(0), LONG_BYTES_MAX + 1, long).is_none());
+        assert!(batch.append_any(PortId(0), 59_999, long).is_none(), "less than its payload");
+        batch.clear();
+        batch.append(PortId(0), 60).expect("room");
+        assert_eq!((batch.has_long(), batch.long(0)), (false, None));
     }
 }

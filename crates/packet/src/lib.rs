@@ -6,11 +6,13 @@
 //! on one worker, so a batch can own its buffers, and there is nothing to leak or to give back.
 
 mod batch;
+mod long;
 mod made;
 mod slots;
 mod verdict;
 
-pub use batch::{BATCH_MAX, Batch, Room};
+pub use batch::{BATCH_MAX, Batch, LONG_BYTES_MAX, Room};
+pub use long::Long;
 pub use made::{MADE_FULL, Made};
 pub use slots::{Slot, Slots};
 pub use verdict::{PortId, Reason, Verdict};

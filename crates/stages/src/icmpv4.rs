@@ -79,6 +79,7 @@ pub fn write_error(
     let sum = checksum::checksum(&frame[ICMP..]);
     put_u16(frame, ICMP + icmp::offset::CHECKSUM, sum);
     batch.truncate(slot, len);
+    batch.set_long(slot, None);
     true
 }
 

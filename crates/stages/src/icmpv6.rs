@@ -64,6 +64,7 @@ pub fn write_error(
     let sum = icmp::checksum_ipv6(own, destination, &frame[ICMP..]);
     put_u16(frame, ICMP + icmp::offset::CHECKSUM, sum);
     batch.truncate(slot, len);
+    batch.set_long(slot, None);
     true
 }
 

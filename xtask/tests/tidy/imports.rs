@@ -26,7 +26,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("packet", &["machine"]),
     ("tables", &["machine"]),
     // the engine knows no protocol and no function
-    ("engine", &["keys", "machine", "packet", "tables"]),
+    ("engine", &["keys", "machine", "offload", "packet", "tables"]),
     // the product's functions: a function knows vocabulary, engine and stages, never a port, a
     // device, or the bench
     ("stages", &["machine", "packet", "tables", "wire"]),
@@ -104,7 +104,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("models", &["functions", "model-*", "model-kit"]),
     // what joins the engine to the world
-    ("port-*", &["engine", "keys", "machine", "packet"]),
+    ("port-*", &["engine", "keys", "machine", "offload", "packet"]),
     ("port-memory", &["engine", "machine", "packet"]),
     ("port-pcap", &["engine", "keys", "machine", "packet", "port-memory"]),
     ("ports", &["engine", "keys", "port-*", "port-pcap"]),

@@ -20,7 +20,7 @@ state: state.json
 
 /// Sends frames from a station into a port.
 fn send(port: &mut dyn Port, count: usize, from: u8) {
-    let mut batch = Batch::new(64, Room { headroom: 0, frame: 1514 }).expect("memory");
+    let mut batch = Batch::new(64, Room { headroom: 0, frame: 1514, long: 0 }).expect("memory");
     for _ in 0..count {
         let frame = batch.append(PortId(0), 60).expect("room");
         frame.fill(0);

@@ -119,14 +119,16 @@ impl Carrier {
             while down + full + unfit < SHARE as u64 {
                 let Some(len) = interface.read(room) else { break };
                 let cut = match room[..len].split_first_chunk_mut() {
-                    Some((header, frame)) => segments(frame, &Header::parse(header)).ok(),
+                    Some((header, frame)) => {
+                        segments(frame, &Header::parse(header)).ok().map(|frames| (frames, frame))
+                    }
                     None => None,
                 };
-                let Some(mut frames) = cut else {
+                let Some((mut frames, frame)) = cut else {
                     unfit += 1;
                     continue;
                 };
-                while let Some(parts) = frames.next_frame() {
+                while let Some(parts) = frames.next_frame(frame) {
                     match plane.inject_parts(interface.number, parts) {
                         true => down += 1,
                         false => full += 1,

@@ -39,7 +39,7 @@ impl<'a> Exchange<'a> {
         frame_bytes_max: usize,
         stop: &'a AtomicBool,
     ) -> Result<Exchange<'a>, DriverError> {
-        let room = Room { headroom: 0, frame: frame_bytes_max.max(FRAME_MIN) };
+        let room = Room { headroom: 0, frame: frame_bytes_max.max(FRAME_MIN), long: 0 };
         let batch = Batch::new(BATCH, room).map_err(|error| {
             DriverError::new(format!("no memory for a batch: {error}"), "free some memory")
         })?;

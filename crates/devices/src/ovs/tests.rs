@@ -55,7 +55,7 @@ impl Rig {
             panic!("{}; {}", error.what, error.remedy);
         });
         let ports = running.ports();
-        let room = Room { headroom: 0, frame: LONGEST + TUNNEL_BYTES };
+        let room = Room { headroom: 0, frame: LONGEST + TUNNEL_BYTES, long: 0 };
         let batch = Batch::new(256, room).expect("memory");
         Some(Rig { ports, running, batch, _alone: alone })
     }

@@ -108,7 +108,7 @@ impl PortLink {
     /// # Errors
     /// When the kernel has no memory for the batches.
     pub fn new(id: PortId, opened: Opened, frame_bytes_max: usize) -> std::io::Result<PortLink> {
-        let room = Room { headroom: 0, frame: frame_bytes_max };
+        let room = Room { headroom: 0, frame: frame_bytes_max, long: 0 };
         Ok(PortLink {
             shares_rings: opened.monitor.shares_rings(),
             queues: opened.queues,

@@ -7,11 +7,15 @@ use super::*;
 const TICKS_PER_S: f64 = 1e9;
 
 fn batch(frames: &[&[u8]]) -> Batch {
-    let mut batch = Batch::new(64, Room { headroom: 64, frame: 2000 }).expect("memory");
+    let mut batch = Batch::new(64, Room { headroom: 64, frame: 2000, long: 0 }).expect("memory");
     for frame in frames {
         batch.append(PortId(3), frame.len()).expect("room").copy_from_slice(frame);
     }
     batch
+}
+
+fn of(batch: &Batch, slot: Slot) -> (PortId, [&[u8]; 2]) {
+    (batch.port(slot), [batch.frame(slot), &[]])
 }
 
 fn pair(limits: &[PuntLimit]) -> (Plane, PlaneEnd) {
@@ -30,7 +34,7 @@ fn a_punted_frame_comes_up_with_all_that_is_known_of_it() {
     let frames = batch(&[&[1; 60], &[2; 1500]]);
     // The small ring wraps at every frame.
     for round in 0..50 {
-        end.punt((&frames, 0), Reason(1), context(9), round * 1_000_000);
+        end.punt(of(&frames, 0), Reason(1), context(9), round * 1_000_000);
         let punted = plane.next(Reason(1)).expect("a frame");
         assert_eq!(
             (punted.reason, punted.port, punted.at),
@@ -39,11 +43,11 @@ fn a_punted_frame_comes_up_with_all_that_is_known_of_it() {
         assert_eq!((punted.context, punted.frame), (context(9), &[1; 60][..]));
         assert!(plane.next(Reason(1)).is_none() && plane.next(Reason(0)).is_none());
     }
-    end.punt((&frames, 1), Reason(1), context(9), 0);
+    end.punt(of(&frames, 1), Reason(1), context(9), 0);
     assert!(plane.next(Reason(1)).is_none(), "longer than the ring");
     let counts = PuntCounts { delivered: 50, ring_full: 1, ..PuntCounts::default() };
     assert_eq!(plane.counts(Reason(1)), counts);
-    end.punt((&frames, 1), Reason(2), context(9), 0);
+    end.punt(of(&frames, 1), Reason(2), context(9), 0);
     assert!(plane.next(Reason(2)).is_none(), "nobody has declared it");
 }
 
@@ -55,11 +59,11 @@ fn a_flood_of_one_reason_or_source_takes_nothing_from_another() {
     // Ten seconds: one source floods reason 0, another says one thing a tenth of a second.
     for ms in 0..10_000u64 {
         for _ in 0..20 {
-            end.punt((&frames, 0), Reason(0), context(1), ms * 1_000_000);
+            end.punt(of(&frames, 0), Reason(0), context(1), ms * 1_000_000);
         }
         if ms % 100 == 0 {
-            end.punt((&frames, 0), Reason(0), context(2), ms * 1_000_000);
-            end.punt((&frames, 0), Reason(1), context(1), ms * 1_000_000);
+            end.punt(of(&frames, 0), Reason(0), context(2), ms * 1_000_000);
+            end.punt(of(&frames, 0), Reason(1), context(1), ms * 1_000_000);
         }
         for reason in [0, 1].map(Reason) {
             while plane.next(reason).is_some() {}
@@ -71,9 +75,9 @@ fn a_flood_of_one_reason_or_source_takes_nothing_from_another() {
     assert_eq!(plane.counts(Reason(1)).delivered, 100);
     // Nobody reads: the ring of reason 0 is full, that of reason 1 is not.
     for source in 0..5000 {
-        end.punt((&frames, 0), Reason(0), context(source), 20_000_000_000 + source * 2_000_000);
+        end.punt(of(&frames, 0), Reason(0), context(source), 20_000_000_000 + source * 2_000_000);
     }
-    end.punt((&frames, 0), Reason(1), context(1), 40_000_000_000);
+    end.punt(of(&frames, 0), Reason(1), context(1), 40_000_000_000);
     assert!(plane.counts(Reason(0)).ring_full > 1000, "{:?}", plane.counts(Reason(0)));
     assert!(plane.next(Reason(1)).is_some());
 }
@@ -131,7 +135,7 @@ fn one_who_sleeps_is_woken_once_and_never_sleeps_over_what_waits() {
     let frames = batch(&[&[1; 60]]);
     let mut punt = |times: usize| {
         for _ in 0..times {
-            end.punt((&frames, 0), Reason(0), context(1), 0);
+            end.punt(of(&frames, 0), Reason(0), context(1), 0);
             end.wake();
         }
         woken.load(Ordering::Relaxed)

@@ -84,7 +84,7 @@ fn every_packet_is_accounted_for() {
             kept: kept[usize::from(index)].clone(),
         }) as Box<dyn Port>
     });
-    let room = Room { headroom: 0, frame: 64 };
+    let room = Room { headroom: 0, frame: 64, long: 0 };
     let (mut worker, mut handle) =
         Worker::new(Odd { tally: [0] }, ports.collect(), 4, room).expect("memory");
     handle.controller.request(5).expect("room in the queue");
@@ -167,7 +167,7 @@ fn made_frames_leave_behind_those_that_came_in_and_are_counted() {
         Box::new(Script { id: PortId(id), offered: offered.to_vec(), kept }) as Box<dyn Port>
     };
     let ports = vec![port(0, &[1, 2], &near), port(1, &[], &far)];
-    let room = Room { headroom: 0, frame: 64 };
+    let room = Room { headroom: 0, frame: 64, long: 0 };
     let echo = Echo { made: None, waiting: Vec::new() };
     let (mut worker, mut handle) = Worker::new(echo, ports, 4, room).expect("memory");
     let seen = Arc::new(Mutex::new((0, 0)));
@@ -215,7 +215,7 @@ fn script(offered: &[u8]) -> Box<dyn Port> {
 
 #[test]
 fn orders_are_carried_out_and_leave_nothing_behind() {
-    let room = Room { headroom: 0, frame: 64 };
+    let room = Room { headroom: 0, frame: 64, long: 0 };
     let ports = vec![script(&[0, 2])];
     let (mut worker, mut handle) = Worker::new(Odd { tally: [0] }, ports, 4, room).expect("memory");
     let mut supervisor = worker.supervise();
@@ -252,7 +252,7 @@ fn orders_are_carried_out_and_leave_nothing_behind() {
 
 #[test]
 fn orders_wait_while_nobody_takes_what_they_left() {
-    let room = Room { headroom: 0, frame: 64 };
+    let room = Room { headroom: 0, frame: 64, long: 0 };
     let (mut worker, _) = Worker::new(Odd { tally: [0] }, vec![], 4, room).expect("memory");
     let mut supervisor = worker.supervise();
     for _ in 0..3 {
@@ -267,7 +267,7 @@ fn orders_wait_while_nobody_takes_what_they_left() {
 
 #[test]
 fn a_resting_worker_sees_packets_and_the_wish_to_stop() {
-    let room = Room { headroom: 0, frame: 64 };
+    let room = Room { headroom: 0, frame: 64, long: 0 };
     for idle in [Idle::Yield, Idle::Sleep] {
         let (mut worker, handle) =
             Worker::new(Odd { tally: [0] }, vec![script(&[])], 4, room).expect("memory");
@@ -287,7 +287,7 @@ fn a_resting_worker_sees_packets_and_the_wish_to_stop() {
 
 #[test]
 fn a_worker_stops_when_told() {
-    let room = Room { headroom: 0, frame: 64 };
+    let room = Room { headroom: 0, frame: 64, long: 0 };
     let (mut worker, _) = Worker::new(Odd { tally: [0] }, vec![], 4, room).expect("memory");
     worker.run(&AtomicBool::new(true));
     assert_eq!(worker.counts().received, 0);
@@ -451,7 +451,7 @@ impl Function for Listening {
 fn a_function_hears_of_links_once_and_not_in_every_round() {
     let states = [true, false].map(|is_up| Arc::new(AtomicBool::new(is_up)));
     let ports = states.iter().map(|state| Box::new(Flapping(state.clone())) as Box<dyn Port>);
-    let room = Room { headroom: 0, frame: 64 };
+    let room = Room { headroom: 0, frame: 64, long: 0 };
     let (mut worker, _handle) =
         Worker::new(Listening::default(), ports.collect(), 4, room).expect("memory");
     let begin = clock::now();

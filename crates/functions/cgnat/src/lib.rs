@@ -134,6 +134,13 @@ impl NetworkFunction for Cgnat {
         reload::steering(config, update)
     }
 
+    /// Nobody cuts what is in a tunnel; gateways read packets, and other families of addresses and
+    /// applications change more of them than their addresses and ports.
+    fn takes_long(config: &Config) -> bool {
+        let Config { nat64, ds_lite, siit, alg, .. } = config;
+        nat64.is_none() && ds_lite.is_none() && siit.is_none() && alg.is_off()
+    }
+
     fn frame_steering(config: &Config) -> Option<FrameSteering> {
         let steering = Steering::new(config);
         Some(Arc::new(move |port, frame| steering.of_frame(port, frame)))

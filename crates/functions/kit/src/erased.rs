@@ -68,6 +68,8 @@ pub trait Configured: Any + Send + Sync {
     fn is_sharded(&self) -> bool;
     /// See [`NetworkFunction::hands_over`].
     fn hands_over(&self) -> bool;
+    /// See [`NetworkFunction::takes_long`].
+    fn takes_long(&self) -> bool;
     /// See [`NetworkFunction::frame_steering`].
     fn frame_steering(&self) -> Option<FrameSteering>;
     /// See [`NetworkFunction::function`].
@@ -325,6 +327,10 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
 
     fn hands_over(&self) -> bool {
         N::hands_over(&self.0)
+    }
+
+    fn takes_long(&self) -> bool {
+        N::takes_long(&self.0)
     }
 
     fn frame_steering(&self) -> Option<FrameSteering> {

@@ -132,6 +132,13 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// `running`: the undoing of the last one first, one for each.
     fn undoing(running: &Self::Config, applied: &[Self::Update]) -> Vec<Self::Update>;
 
+    /// Whether its workers take long segments as they are ([`packet::Long`]): whatever happens to
+    /// a packet under this configuration leaves its payload and what is before its transport header
+    /// whole, or makes another frame of it. Where not, segments are cut as they come in.
+    fn takes_long(_config: &Self::Config) -> bool {
+        false
+    }
+
     /// The bits by which a change of a configured function finds its worker, as
     /// [`engine::steering`]; none where all workers must know of it.
     fn steering(config: &Self::Config, update: &Self::Update) -> Option<u32>;

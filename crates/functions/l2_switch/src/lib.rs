@@ -86,6 +86,10 @@ impl NetworkFunction for L2Switch {
         config.core as usize
     }
 
+    fn takes_long(_: &Config) -> bool {
+        true
+    }
+
     fn function(
         config: &Config,
         _: Shard,

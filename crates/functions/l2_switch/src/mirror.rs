@@ -119,6 +119,11 @@ impl Session {
     /// Wraps a copy if the mirror is a remote one; whether there is a copy.
     fn wrap(&mut self, copy: Option<Slot>, time: Time, made: &mut Made) -> bool {
         let (Some(slot), Some(to)) = (copy, self.said.erspan) else { return copy.is_some() };
+        if made.batch_mut().long(slot).is_some() {
+            // Nobody cuts what is in a tunnel.
+            made.refuse_last();
+            return false;
+        }
         let batch = made.batch_mut();
         let tag = tag_of(batch.frame(slot));
         let erspan_len = match to.kind {

@@ -60,18 +60,25 @@ impl Storms {
         self.ports.iter().filter_map(|limits| limits.said)
     }
 
-    /// Whether a port lets a frame of a class in.
+    /// Whether a port lets frames of a class in, so many that have so many bytes together.
     #[inline]
-    pub fn admits(&mut self, port: Port, class: Class, len: usize, now: Ticks) -> bool {
+    pub fn admits(
+        &mut self,
+        port: Port,
+        class: Class,
+        (count, bytes): (u32, usize),
+        now: Ticks,
+    ) -> bool {
         let limits = &mut self.ports[usize::from(port.id().0)];
-        let cost = if limits.counts_bytes { len as u32 + WIRE_OVERHEAD } else { 1 };
+        let of_bytes = bytes as u32 + count * WIRE_OVERHEAD;
+        let cost = if limits.counts_bytes { of_bytes } else { count };
         limits.meters[class as usize].conforms(now, cost)
     }
 
-    /// Whether a domain may flood a frame.
+    /// Whether a domain may flood so many frames.
     #[inline]
-    pub fn floods(&mut self, domain: u16, now: Ticks) -> bool {
-        self.domains[usize::from(domain)].conforms(now, 1)
+    pub fn floods(&mut self, domain: u16, count: u32, now: Ticks) -> bool {
+        self.domains[usize::from(domain)].conforms(now, count)
     }
 }
 

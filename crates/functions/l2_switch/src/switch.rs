@@ -148,14 +148,15 @@ impl Bridge<'_> {
             return reasons::drop(reasons::UNKNOWN);
         }
         let port = Port::of(batch.port(slot));
-        if !self.storms.admits(port, class, batch.frame_len(slot), self.now) {
+        let frames = (batch.segments(slot), batch.link_bytes(slot));
+        if !self.storms.admits(port, class, frames, self.now) {
             return reasons::drop(match class {
                 Class::Broadcast => reasons::STORM_BROADCAST,
                 Class::Multicast => reasons::STORM_MULTICAST,
                 Class::Unknown => reasons::STORM_UNKNOWN,
             });
         }
-        if !self.storms.floods(number, self.now) {
+        if !self.storms.floods(number, frames.0, self.now) {
             return reasons::drop(reasons::FLOOD_LIMIT);
         }
         let others = domain.members.iter().filter(|&&member| member != taken.circuit);

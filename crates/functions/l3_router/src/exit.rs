@@ -210,7 +210,7 @@ impl Pipeline {
         let mut leaves = |slot: Slot| {
             let hop = &hops[scratch.hop[usize::from(slot)] as usize];
             let leaves = matches!(hop.verdict, Verdict::Forward(_))
-                && interfaces.carries(hop.interface, batch.frame_len(slot));
+                && interfaces.carries(hop.interface, batch.longest(slot));
             scratch.odd.push_if(!leaves, slot);
             leaves
         };
@@ -240,7 +240,7 @@ impl Pipeline {
             return false;
         };
         self.scratch.hop[usize::from(slot)] = hop;
-        self.state.interfaces.carries(wanted.link, batch.frame_len(slot))
+        self.state.interfaces.carries(wanted.link, batch.longest(slot))
     }
 
     /// Whom a packet is to reach whose Ethernet address is not known.
@@ -276,7 +276,7 @@ impl Pipeline {
         let number = self.scratch.hop[usize::from(slot)];
         let hop = state.hops[number as usize];
         let interfaces = &state.interfaces;
-        let is_too_big = !interfaces.carries(hop.interface, batch.frame_len(slot));
+        let is_too_big = !interfaces.carries(hop.interface, batch.longest(slot));
         let is_forwarded = matches!(hop.verdict, Verdict::Forward(_)) || wanted.is_some();
         let why = match hop.verdict {
             Verdict::Drop(reasons::NO_ROUTE) => (Trouble::NoRoute, reasons::NO_ROUTE),
@@ -292,6 +292,10 @@ impl Pipeline {
         if let (Some(wanted), Some(neighbours), Some(made), false) =
             (wanted, neighbours, made, is_too_big)
         {
+            if batch.long(slot).is_some() {
+                // It stands for more packets than may wait for a neighbour.
+                return neighbours.look_for((state, made), wanted, now);
+            }
             let packet = (batch.port(slot), at, batch.frame(slot));
             return neighbours.wait((state, made), packet, wanted, now);
         }

@@ -224,7 +224,7 @@ impl Interfaces {
         let Some(own) = self.all.get(usize::from(number)) else {
             return reasons::drop(reasons::NO_NEXT_HOP);
         };
-        match self.carries(number, batch.frame_len(slot)) {
+        match self.carries(number, batch.longest(slot)) {
             true => self.send(batch, slot, number, Verdict::Forward(own.port)),
             false => reasons::drop(reasons::TOO_BIG),
         }

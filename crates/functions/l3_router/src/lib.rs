@@ -144,6 +144,11 @@ impl NetworkFunction for L3Router {
         config.hands_over()
     }
 
+    /// Nobody cuts what is in a tunnel.
+    fn takes_long(config: &Config) -> bool {
+        config.interfaces.iter().all(|one| one.vxlan.is_none())
+    }
+
     fn function(
         config: &Config,
         shard: Shard,

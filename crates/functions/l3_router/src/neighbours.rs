@@ -70,6 +70,17 @@ impl Neighbours {
         })
     }
 
+    /// Asks for a neighbour whose packet cannot wait.
+    pub fn look_for(
+        &mut self,
+        (state, made): (&State, &mut Made),
+        wanted: Wanted,
+        now: Ticks,
+    ) -> Verdict {
+        self.0.look_for(wanted, now, |question| ask(&state.interfaces, made, question));
+        reasons::drop(reasons::PENDING_FULL)
+    }
+
     /// Takes note of what a neighbour says of itself; whether that was of any use.
     pub fn heard(
         &mut self,

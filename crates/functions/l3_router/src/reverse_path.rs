@@ -175,7 +175,7 @@ mod tests {
             );
             serde_json::from_str::<Config>(&text).expect("a configuration")
         };
-        let room = Room { headroom: 128, frame: 256 };
+        let room = Room { headroom: 128, frame: 256, long: 0 };
         for vrfs in [0, 2] {
             let clock = machine::clock::Clock::with_rate(1e9);
             let mut pipeline = Pipeline::new(&config(vrfs), clock, 0).expect("a small router");

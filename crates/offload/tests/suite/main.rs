@@ -79,7 +79,7 @@ fn cut(frame: &[u8], header: &Header) -> Vec<Vec<u8>> {
     let mut frame = frame.to_vec();
     let mut segments = segments(&mut frame, header).expect("a segment");
     let mut frames = Vec::new();
-    while let Some(parts) = segments.next_frame() {
+    while let Some(parts) = segments.next_frame(&frame) {
         frames.push(parts.concat());
     }
     frames

@@ -1,114 +1,70 @@
-//! From the ring into a batch: the tag back in, the checksum completed.
+//! From the ring into a batch: the tag back in, and what the kernel left to the card.
 
+use engine::{Intake, Taken};
 use packet::{Batch, PortId};
 
-use crate::drops::{SEGMENTS, TOO_LONG};
-use crate::ring::{Arrived, Offload};
+use crate::ring::Arrived;
 
-/// Copies a frame into the batch; returns its length, or the drop reason.
+/// Takes a frame into the batch, in which there is room for one.
 #[inline]
 pub(crate) fn deliver(
+    intake: &mut Intake,
     batch: &mut Batch,
     port: PortId,
     frame: &Arrived<'_>,
-) -> Result<usize, usize> {
-    if frame.offload == Offload::Segments {
-        return Err(SEGMENTS);
-    }
+) -> Taken {
     let kept = frame.bytes;
-    let tag = frame.tag.as_ref().filter(|_| kept.len() >= MAC_ADDRESSES);
-    let len = kept.len() + tag.map_or(0, |tag| tag.len());
     if kept.len() < frame.whole_len {
-        return Err(TOO_LONG);
+        return Taken { too_long: 1, ..Taken::default() };
     }
-    let Some(room) = batch.append(port, len) else { return Err(TOO_LONG) };
-    let inserted = match tag {
-        Some(tag) => {
-            let (addresses, rest) = kept.split_at(MAC_ADDRESSES);
-            room[..MAC_ADDRESSES].copy_from_slice(addresses);
-            room[MAC_ADDRESSES..][..tag.len()].copy_from_slice(tag);
-            room[MAC_ADDRESSES + tag.len()..].copy_from_slice(rest);
-            tag.len()
+    let parts = match &frame.tag {
+        Some(tag) if kept.len() >= MAC_ADDRESSES => {
+            [&kept[..MAC_ADDRESSES], &tag[..], &kept[MAC_ADDRESSES..]]
         }
-        None => {
-            room.copy_from_slice(kept);
-            0
-        }
+        _ => [kept, &[], &[]],
     };
-    if let Offload::Checksum { start, offset } = frame.offload {
-        complete(room, start + inserted, offset);
-    }
-    Ok(len)
-}
-
-/// Completes a checksum whose field contains the sum of the pseudo header (RFC 1071): sums the
-/// bytes from `start` and writes the result at `start + offset`. A frame that is too short remains
-/// unchanged.
-fn complete(frame: &mut [u8], start: usize, offset: usize) {
-    let Some(covered) = frame.get_mut(start..) else { return };
-    let mut sum = 0_u64;
-    let words = covered.chunks_exact(2);
-    if let [last] = words.remainder() {
-        sum += u64::from(*last) << 8;
-    }
-    sum += words.map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u64>();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    // UDP says with zero that there is none (RFC 768); all ones is the same sum.
-    let checksum = match !(sum as u16) {
-        0 => 0xffff_u16,
-        checksum => checksum,
-    };
-    if let Some(field) = covered.get_mut(offset..offset + 2) {
-        field.copy_from_slice(&checksum.to_be_bytes());
-    }
+    intake.take(batch, port, parts, &frame.header)
 }
 
 const MAC_ADDRESSES: usize = 12;
 
 #[cfg(test)]
 mod tests {
+    use offload::{Gso, Header};
     use packet::Room;
 
     use super::*;
 
     fn arrived(bytes: &[u8]) -> Arrived<'_> {
-        Arrived { bytes, whole_len: bytes.len(), tag: None, offload: Offload::None }
+        Arrived { bytes, whole_len: bytes.len(), tag: None, header: Header::default() }
     }
 
     #[test]
     fn tags_go_back_where_they_were() {
-        let mut batch = Batch::new(4, Room { headroom: 0, frame: 64 }).expect("memory");
+        let mut batch = Batch::new(4, Room { headroom: 0, frame: 64, long: 0 }).expect("memory");
+        let mut intake = Intake::default();
+        let mut deliver = |frame: &Arrived<'_>| {
+            let Taken { frames, bytes, too_long, unfit } =
+                deliver(&mut intake, &mut batch, PortId(3), frame);
+            (frames, bytes, too_long, unfit)
+        };
         let bytes: Vec<u8> = (0..60).collect();
         let tag = Some([0x88, 0xa8, 0, 5]);
-        assert_eq!(deliver(&mut batch, PortId(3), &Arrived { tag, ..arrived(&bytes) }), Ok(64));
-        let expected = [&bytes[..12], &[0x88, 0xa8, 0, 5], &bytes[12..]].concat();
-        assert_eq!(batch.frame(0), expected);
+        assert_eq!(deliver(&Arrived { tag, ..arrived(&bytes) }), (1, 64, 0, 0));
         let long: Vec<u8> = (0..61).collect();
-        assert_eq!(
-            deliver(&mut batch, PortId(3), &Arrived { tag, ..arrived(&long) }),
-            Err(TOO_LONG)
-        );
+        assert_eq!(deliver(&Arrived { tag, ..arrived(&long) }), (0, 0, 1, 0));
         let cut = Arrived { whole_len: 61, ..arrived(&bytes) };
-        assert_eq!(deliver(&mut batch, PortId(3), &cut), Err(TOO_LONG));
-        let merged = Arrived { offload: Offload::Segments, ..arrived(&bytes) };
-        assert_eq!(deliver(&mut batch, PortId(3), &merged), Err(SEGMENTS));
-        assert_eq!(batch.len(), 1);
-    }
-
-    #[test]
-    fn checksums_are_completed() {
+        assert_eq!(deliver(&cut), (0, 0, 1, 0));
+        let header = Header { gso: Gso::TcpIpv4, segment_len: 9, ..Header::default() };
+        assert_eq!(deliver(&Arrived { header, ..arrived(&bytes) }), (0, 0, 0, 1), "it is none");
+        // The checksum that is begun stands behind the tag.
+        let (flags, checksum_start, checksum_offset) = (Header::NEEDS_CHECKSUM, 50, 8);
+        let header = Header { flags, checksum_start, checksum_offset, ..Header::default() };
+        let begun = [[0; 50].as_slice(), &[0, 1, 0xf2, 3, 0xf4, 0xf5, 0xf6, 0xf7, 0, 0]].concat();
+        assert_eq!(deliver(&Arrived { tag, header, ..arrived(&begun) }), (1, 64, 0, 0));
+        let expected = [&bytes[..12], &[0x88, 0xa8, 0, 5], &bytes[12..]].concat();
+        assert_eq!((batch.len(), batch.frame(0)), (2, &expected[..]));
         // RFC 1071, section 3: the sum of these is ddf2.
-        let mut bytes = vec![0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7, 0, 0];
-        complete(&mut bytes, 0, 8);
-        assert_eq!(bytes[8..], (!0xddf2_u16).to_be_bytes());
-        let mut short = vec![1, 2, 3];
-        complete(&mut short, 9, 0);
-        complete(&mut short, 2, 0);
-        assert_eq!(short, [1, 2, 3], "there is no room for one");
-        let mut all_ones = vec![0xff, 0xff, 0, 0];
-        complete(&mut all_ones, 0, 2);
-        assert_eq!(all_ones[2..], [0xff, 0xff], "never zero, which says that there is none");
+        assert_eq!(batch.frame(1)[62..], (!0xddf2_u16).to_be_bytes());
     }
 }

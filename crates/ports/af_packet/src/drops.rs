@@ -12,6 +12,7 @@ pub(crate) const DROPS: &[PortDrop] = &[
     PortDrop::transmit("too-short"),
     PortDrop::transmit("device-full"),
     PortDrop::transmit("refused"),
+    PortDrop::transmit("segments"),
 ];
 pub(crate) const TOO_LONG: usize = 0;
 pub(crate) const SEGMENTS: usize = 1;
@@ -21,3 +22,4 @@ pub(crate) const SENT_TOO_LONG: usize = 4;
 pub(crate) const SENT_TOO_SHORT: usize = 5;
 pub(crate) const DEVICE_FULL: usize = 6;
 pub(crate) const REFUSED: usize = 7;
+pub(crate) const SENT_SEGMENTS: usize = 8;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use engine::{Opened, Port, PortError, PortKind, PortRequest};
+use engine::{Intake, Opened, Port, PortError, PortKind, PortRequest};
 use keys::Invalid;
 
 use crate::config::{AfPacketConfig, Ring};
@@ -45,6 +45,7 @@ impl PortKind for AfPacket {
                 shared: shared.clone(),
                 counters: shared.counters[number].clone(),
                 ends,
+                intake: Intake::default(),
                 generation: 0,
                 _alive: alive.clone(),
             })

@@ -4,12 +4,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{Port, QueueCounters};
+use engine::{Intake, Port, QueueCounters};
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
 use crate::deliver::deliver;
-use crate::drops::{LINK_DOWN, PORT_CLOSED};
+use crate::drops::{LINK_DOWN, PORT_CLOSED, SEGMENTS, TOO_LONG};
 use crate::ends::Ends;
 use crate::ring::{Frames, ReceiveRing};
 use crate::shared::Shared;
@@ -21,6 +21,7 @@ pub(crate) struct Queue {
     pub(crate) shared: Arc<Shared>,
     pub(crate) counters: Arc<QueueCounters>,
     pub(crate) ends: Ends,
+    pub(crate) intake: Intake,
     pub(crate) generation: u64,
     /// Open as long as a queue exists: the watching thread ends with the last queue.
     pub(crate) _alive: Arc<OwnedFd>,
@@ -43,11 +44,11 @@ impl Queue {
 
 impl Port for Queue {
     fn receive(&mut self, batch: &mut Batch, limit: usize, _: Ticks) -> usize {
-        let limit = limit.min(batch.remaining());
+        let (limit, to) = (limit.min(batch.remaining()), (self.id, &*self.counters));
         let received = match &mut self.ends.ring {
-            ReceiveRing::Blocks(ring) => drain(ring, batch, limit, self.id, &self.counters),
+            ReceiveRing::Blocks(ring) => drain(ring, (&mut self.intake, batch), limit, to),
             ReceiveRing::Frames(ring) => {
-                let received = drain(ring, batch, limit, self.id, &self.counters);
+                let received = drain(ring, (&mut self.intake, batch), limit, to);
                 ring.release();
                 received
             }
@@ -65,7 +66,12 @@ impl Port for Queue {
             self.counters.dropped(LINK_DOWN, slots.len() as u64);
             return 0;
         }
-        self.ends.sender.send(batch, slots, &self.counters)
+        let mtu = self.shared.mtu.load(Ordering::Relaxed) as usize;
+        self.ends.sender.send((batch, slots), mtu, &self.counters)
+    }
+
+    fn takes_long(&self) -> bool {
+        true
     }
 
     fn is_up(&mut self) -> bool {
@@ -79,24 +85,28 @@ impl Drop for Queue {
     }
 }
 
-/// Moves up to `limit` frames from the ring into the batch.
+/// Moves up to `limit` frames from the ring into the batch, and no more bytes than a cache holds.
 #[inline]
 fn drain<R: Frames>(
     ring: &mut R,
-    batch: &mut Batch,
+    (intake, batch): (&mut Intake, &mut Batch),
     limit: usize,
-    id: PortId,
-    counters: &QueueCounters,
+    (id, counters): (PortId, &QueueCounters),
 ) -> usize {
     let (mut count, mut bytes) = (0, 0);
-    while count < limit {
-        let Some(frame) = ring.next_frame() else { break };
-        match deliver(batch, id, &frame) {
-            Ok(len) => {
-                count += 1;
-                bytes += len;
+    while count < limit && bytes < ROUND_BYTES {
+        let taken = match intake.is_idle() {
+            true => {
+                let Some(frame) = ring.next_frame() else { break };
+                deliver(intake, batch, id, &frame)
             }
-            Err(reason) => counters.dropped(reason, 1),
+            false => intake.go_on(batch, id, limit - count),
+        };
+        count += taken.frames;
+        bytes += taken.bytes;
+        if taken.too_long + taken.unfit > 0 {
+            counters.dropped(TOO_LONG, taken.too_long);
+            counters.dropped(SEGMENTS, taken.unfit);
         }
     }
     if count > 0 {
@@ -104,3 +114,6 @@ fn drain<R: Frames>(
     }
     count
 }
+
+/// Bytes after which a round ends: long segments are to be sent while a cache still has them.
+const ROUND_BYTES: usize = 512 << 10;

@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{tpacket_req, tpacket_req3, tpacket2_hdr, tpacket3_hdr};
+use offload::{HEADER_LEN, Header};
 
 use crate::config::Ring;
 use crate::sys::{Mapping, set_option};
@@ -25,19 +26,9 @@ pub(crate) struct Arrived<'a> {
     pub(crate) whole_len: usize,
     /// VLAN tag that the kernel removed.
     pub(crate) tag: Option<[u8; 4]>,
-    /// Work that the kernel left to the network card.
-    pub(crate) offload: Offload,
-}
-
-/// Work that the kernel left to the network card (`virtio_net_hdr`, VIRTIO 1.2, section 5.1.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offload {
-    /// No work.
-    None,
-    /// Compute the checksum of the bytes from `start` to the end, and write it at `start + offset`.
-    Checksum { start: usize, offset: usize },
-    /// Split the frame into segments.
-    Segments,
+    /// Work that the kernel left to the network card (`virtio_net_hdr`, VIRTIO 1.2, section 5.1.6;
+    /// numbers in host byte order, which is that of the format on the machines that there are).
+    pub(crate) header: Header,
 }
 
 /// The receive ring of a queue.
@@ -61,7 +52,7 @@ impl ReceiveRing {
             Ring::Frames => libc::tpacket_versions::TPACKET_V2,
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &(version as i32))?;
-        // Before the ring is made: it tells of put-off checksums and merged segments.
+        // Before the ring is made: it tells of put-off checksums and long segments.
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1_i32)?;
         match kind {
             Ring::Blocks => BlockRing::new(socket, ring_bytes).map(ReceiveRing::Blocks),
@@ -282,33 +273,16 @@ fn arrived(
     whole_len: usize,
     tag: Option<[u8; 4]>,
 ) -> Arrived<'_> {
-    let mac = mac.clamp(VNET_HEAD_BYTES, room);
+    let mac = mac.clamp(HEADER_LEN, room);
     let kept = kept.min(room - mac);
     // SAFETY: from the place's start on there are `room` bytes of the mapping, which the kernel
     // leaves alone until the status is given back; that needs `&mut` of the ring that lends these.
-    let (offload, bytes) = unsafe {
-        let start = memory.start().add(at + mac - VNET_HEAD_BYTES).as_ptr();
-        let head = start.cast::<[u8; VNET_HEAD_BYTES]>().read();
-        (offload_of(head), std::slice::from_raw_parts(start.add(VNET_HEAD_BYTES), kept))
+    let (head, bytes) = unsafe {
+        let start = memory.start().add(at + mac - HEADER_LEN).as_ptr();
+        let head = start.cast::<[u8; HEADER_LEN]>().read();
+        (head, std::slice::from_raw_parts(start.add(HEADER_LEN), kept))
     };
-    Arrived { bytes, whole_len, tag, offload }
-}
-
-/// Reads a `virtio_net_hdr`, which is in host byte order on packet sockets.
-#[inline(always)]
-fn offload_of(head: [u8; VNET_HEAD_BYTES]) -> Offload {
-    let [flags, segments, .., start_low, start_high, offset_low, offset_high] = head;
-    if segments != 0 {
-        return Offload::Segments;
-    }
-    if flags & NEEDS_CHECKSUM == 0 {
-        return Offload::None;
-    }
-    let number = |low, high| usize::from(u16::from_ne_bytes([low, high]));
-    Offload::Checksum {
-        start: number(start_low, start_high),
-        offset: number(offset_low, offset_high),
-    }
+    Arrived { bytes, whole_len, tag, header: Header::parse(&head) }
 }
 
 /// Returns a word that is shared with the kernel.
@@ -322,8 +296,8 @@ unsafe fn word(memory: &Mapping, at: usize) -> &AtomicU32 {
     unsafe { AtomicU32::from_ptr(memory.start().add(at).cast().as_ptr()) }
 }
 
-/// Size of a block in bytes; 64 KiB hold the longest frame.
-const BLOCK_BYTES: usize = 64 << 10;
+/// Size of a block in bytes; the longest segment has about half of it.
+const BLOCK_BYTES: usize = 128 << 10;
 /// Nominal frame size for the kernel's calculation; frames in blocks have variable length.
 const NOMINAL_FRAME_BYTES: usize = 2048;
 /// Time after which a block that contains a frame is closed, full or not, in milliseconds: the
@@ -336,8 +310,6 @@ const BLOCK_FIRST: usize = 16;
 /// Bytes in front of a frame in its slot: head, address, alignment and `virtio_net_hdr`, rounded
 /// up.
 const PLACE_HEAD_BYTES: usize = libc::TPACKET2_HDRLEN + 64;
-const VNET_HEAD_BYTES: usize = 10;
-const NEEDS_CHECKSUM: u8 = 1;
 /// EtherType of a customer VLAN tag (IEEE 802.1Q).
 const C_TAG: u16 = 0x8100;
 
@@ -352,18 +324,6 @@ mod tests {
         let in_head = |at| BLOCK_STATUS + at;
         assert_eq!(in_head(offset_of!(libc::tpacket_hdr_v1, num_pkts)), BLOCK_FRAMES);
         assert_eq!(in_head(offset_of!(libc::tpacket_hdr_v1, offset_to_first_pkt)), BLOCK_FIRST);
-    }
-
-    #[test]
-    fn what_is_left_to_the_card_is_read() {
-        let mut head = [0; VNET_HEAD_BYTES];
-        assert_eq!(offload_of(head), Offload::None);
-        head[0] = NEEDS_CHECKSUM;
-        head[6..8].copy_from_slice(&34_u16.to_ne_bytes());
-        head[8..10].copy_from_slice(&16_u16.to_ne_bytes());
-        assert_eq!(offload_of(head), Offload::Checksum { start: 34, offset: 16 });
-        head[1] = 1;
-        assert_eq!(offload_of(head), Offload::Segments);
     }
 
     #[test]

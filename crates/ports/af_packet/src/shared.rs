@@ -1,7 +1,7 @@
 //! What the queues, the watching thread and whoever reads the counters share.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Link, Monitor, PortCounts, PortDrop, QueueCounters};
@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Vec<Arc<QueueCounters>>,
     /// True if frames can be sent, for the workers to read.
     pub(crate) is_up: AtomicBool,
+    /// Longest packet that the interface takes, in bytes, for the workers to read.
+    pub(crate) mtu: AtomicU32,
     link: Mutex<Link>,
     /// Number of times that the queues got new sockets, for the workers to read.
     pub(crate) generation: AtomicU64,
@@ -54,6 +56,7 @@ impl Shared {
             config,
             counters: (0..queues).map(|_| QueueCounters::new(DROPS)).collect(),
             is_up: AtomicBool::new(false),
+            mtu: AtomicU32::new(0),
             link: Mutex::new(Link::Down("the interface was not checked yet".to_owned())),
             generation: AtomicU64::new(0),
             waiting: (0..queues).map(|_| Mutex::new(None)).collect(),

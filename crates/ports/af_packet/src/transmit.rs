@@ -1,4 +1,7 @@
 //! Sending: a burst of frames with one system call.
+//!
+//! Long segments go by a socket of their own, where a header of virtio-net stands before each, so
+//! that other frames are sent as if there were none.
 
 use std::io;
 use std::mem::zeroed;
@@ -6,16 +9,20 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use engine::QueueCounters;
 use libc::{iovec, mmsghdr};
-use packet::{Batch, Slot};
+use offload::{HEADER_LEN, begun};
+use packet::{Batch, Slot, Slots};
 
 use crate::config::AfPacketConfig;
-use crate::drops::{DEVICE_FULL, LINK_DOWN, REFUSED, SENT_TOO_LONG, SENT_TOO_SHORT};
+use crate::drops::{DEVICE_FULL, LINK_DOWN, REFUSED, SENT_SEGMENTS, SENT_TOO_LONG, SENT_TOO_SHORT};
 use crate::sys;
 
 /// Transmit side of a queue.
 pub(crate) struct Sender {
     socket: OwnedFd,
-    places: Vec<iovec>,
+    /// For long segments.
+    socket_long: OwnedFd,
+    headers: Vec<[u8; HEADER_LEN]>,
+    places: Vec<[iovec; 2]>,
     messages: Vec<mmsghdr>,
 }
 
@@ -25,31 +32,81 @@ unsafe impl Send for Sender {}
 impl Sender {
     /// Creates a sender to the interface of this number.
     pub(crate) fn new(config: &AfPacketConfig, index: i32) -> io::Result<Sender> {
-        let socket = sys::packet_socket()?;
-        if config.qdisc_bypass {
-            sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32)?;
-        }
-        // A wish, which needs CAP_NET_ADMIN: with less room, slow devices refuse earlier.
-        let room = SEND_BUFFER_BYTES;
-        let _ = sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &room);
-        sys::bind(&socket, index, 0)?;
+        let socket_long = socket(config, index)?;
+        sys::set_option(&socket_long, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1_i32)?;
         let place = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         // SAFETY: all zeroes is a message without address and data.
         let message: mmsghdr = unsafe { zeroed() };
-        Ok(Sender { socket, places: vec![place; BURST], messages: vec![message; BURST] })
+        Ok(Sender {
+            socket: socket(config, index)?,
+            socket_long,
+            headers: vec![[0; HEADER_LEN]; BURST],
+            places: vec![[place; 2]; BURST],
+            messages: vec![message; BURST],
+        })
     }
 
-    /// Sends frames in order, and counts sent and unsent frames; returns the number of sent frames.
+    /// Sends frames in order over an interface of this MTU, and counts sent and unsent frames;
+    /// returns the number of sent frames.
     pub(crate) fn send(
         &mut self,
-        batch: &Batch,
-        slots: &[Slot],
+        (batch, slots): (&mut Batch, &[Slot]),
+        mtu: usize,
         counters: &QueueCounters,
     ) -> usize {
+        if !batch.has_long() {
+            return self.send_alike(batch, slots, counters);
+        }
+        let (mut rest, mut sent) = (slots, 0);
+        while let Some(first) = rest.first() {
+            let is_long = batch.long(*first).is_some();
+            let alike = rest.iter().take_while(|slot| batch.long(**slot).is_some() == is_long);
+            let (run, behind) = rest.split_at(alike.count().min(BURST));
+            sent += match is_long {
+                true => self.send_long((batch, run), mtu, counters),
+                false => self.send_alike(batch, run, counters),
+            };
+            rest = behind;
+        }
+        sent
+    }
+
+    /// Sends long segments, at most [`BURST`].
+    fn send_long(
+        &mut self,
+        (batch, slots): (&mut Batch, &[Slot]),
+        mtu: usize,
+        counters: &QueueCounters,
+    ) -> usize {
+        let mut fit = Slots::new();
+        for &slot in slots {
+            let longest = batch.longest(slot);
+            let frame = batch.frame(slot);
+            // What the kernel asks of any frame; of a long segment it asks nothing.
+            let tag_len = if frame.get(12..14) == Some(&TAGGED) { TAG_LEN } else { 0 };
+            if longest > mtu + ETHERNET_LEN + tag_len {
+                counters.dropped(SENT_TOO_LONG, 1);
+                continue;
+            }
+            let piece_len = batch.long(slot).map_or(0, |long| long.piece_len());
+            match begun(batch.frame_mut(slot), piece_len as u16) {
+                Ok(header) => {
+                    self.headers[fit.len()] = header.bytes();
+                    fit.push(slot);
+                }
+                Err(_) => counters.dropped(SENT_SEGMENTS, 1),
+            }
+        }
+        self.send_alike(batch, fit.as_slice(), counters)
+    }
+
+    /// Sends frames that are all long or all not; the headers of long ones, at most [`BURST`], are
+    /// there.
+    fn send_alike(&mut self, batch: &Batch, slots: &[Slot], counters: &QueueCounters) -> usize {
         let (mut rest, mut sent) = (slots, 0);
         while !rest.is_empty() {
             let burst = &rest[..rest.len().min(BURST)];
-            match self.send_burst(batch, burst) {
+            match self.send_burst(batch, burst, slots.len() - rest.len()) {
                 Ok(count) => {
                     let bytes = burst[..count].iter().map(|slot| batch.frame_len(*slot)).sum();
                     counters.sent(count, bytes);
@@ -71,17 +128,28 @@ impl Sender {
 
     /// Sends at most [`BURST`] frames with one system call; returns the number of sent frames, at
     /// least one.
-    fn send_burst(&mut self, batch: &Batch, burst: &[Slot]) -> io::Result<usize> {
-        for ((slot, place), message) in burst.iter().zip(&mut self.places).zip(&mut self.messages) {
-            let frame = batch.frame(*slot);
-            // The kernel only reads it.
-            *place = iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
-            message.msg_hdr.msg_iov = place;
-            message.msg_hdr.msg_iovlen = 1;
+    fn send_burst(&mut self, batch: &Batch, burst: &[Slot], before: usize) -> io::Result<usize> {
+        let is_long = burst.first().is_some_and(|slot| batch.long(*slot).is_some());
+        // The kernel only reads it.
+        let place = |bytes: &[u8]| iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        let own = self.places.iter_mut().zip(&mut self.messages);
+        for (number, (slot, (places, message))) in burst.iter().zip(own).enumerate() {
+            places[1] = place(batch.frame(*slot));
+            if is_long {
+                places[0] = place(&self.headers[before + number]);
+            }
+            let places = if is_long { &mut places[..] } else { &mut places[1..] };
+            message.msg_hdr.msg_iov = places.as_mut_ptr();
+            message.msg_hdr.msg_iovlen = places.len();
         }
-        let (fd, count) = (self.socket.as_raw_fd(), burst.len().min(BURST));
+        let socket = if is_long { &self.socket_long } else { &self.socket };
+        let (fd, count) = (socket.as_raw_fd(), burst.len().min(BURST));
         let start = self.messages.as_mut_ptr();
-        // SAFETY: `count` messages, each with one place within a frame of the batch, all alive.
+        // SAFETY: `count` messages, each with its places within a frame of the batch and a header,
+        // all alive.
         let sent = unsafe { libc::sendmmsg(fd, start, count as u32, 0) };
         match usize::try_from(sent) {
             Ok(0) => Err(io::ErrorKind::WouldBlock.into()),
@@ -89,6 +157,19 @@ impl Sender {
             Err(_) => Err(io::Error::last_os_error()),
         }
     }
+}
+
+/// Creates a socket that sends to the interface of this number.
+fn socket(config: &AfPacketConfig, index: i32) -> io::Result<OwnedFd> {
+    let socket = sys::packet_socket()?;
+    if config.qdisc_bypass {
+        sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32)?;
+    }
+    // A wish, which needs CAP_NET_ADMIN: with less room, slow devices refuse earlier.
+    let room = SEND_BUFFER_BYTES;
+    let _ = sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &room);
+    sys::bind(&socket, index, 0)?;
+    Ok(socket)
 }
 
 /// Returns the drop reason of a refused frame.
@@ -106,3 +187,7 @@ fn reason(error: &io::Error) -> usize {
 /// Number of frames per system call.
 const BURST: usize = 64;
 const SEND_BUFFER_BYTES: i32 = 4 << 20;
+const ETHERNET_LEN: usize = 14;
+const TAG_LEN: usize = 4;
+/// EtherType of a customer VLAN tag (IEEE 802.1Q).
+const TAGGED: [u8; 2] = [0x81, 0];

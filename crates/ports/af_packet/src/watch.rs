@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use engine::{Link, PortRequest};
 
@@ -66,6 +67,18 @@ impl Watch {
         Ok(())
     }
 
+    /// Takes note of the longest packet of an interface that is up.
+    fn measure(&self) -> Link {
+        let name = &self.shared.config.interface;
+        match sys::interface_mtu(&self.news, name) {
+            Ok(mtu) => {
+                self.shared.mtu.store(mtu.max(0) as u32, Ordering::Relaxed);
+                Link::Up
+            }
+            Err(error) => Link::Down(format!("{name}: {error}")),
+        }
+    }
+
     fn state(&self) -> Link {
         let name = &self.shared.config.interface;
         match sys::interface_flags(&self.news, name) {
@@ -76,7 +89,7 @@ impl Watch {
             Ok(flags) if flags & libc::IFF_RUNNING == 0 => {
                 Link::Down(format!("{name} has no carrier"))
             }
-            Ok(_) => Link::Up,
+            Ok(_) => self.measure(),
         }
     }
 }

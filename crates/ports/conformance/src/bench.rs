@@ -156,7 +156,7 @@ impl PortPeer {
     /// # Panics
     /// Without memory for a batch.
     pub fn new(opened: Opened, frame_bytes_max: usize) -> PortPeer {
-        let room = Room { headroom: 0, frame: frame_bytes_max };
+        let room = Room { headroom: 0, frame: frame_bytes_max, long: 0 };
         PortPeer { opened, batch: Batch::new(packet::BATCH_MAX, room).expect("memory for a batch") }
     }
 

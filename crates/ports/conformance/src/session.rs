@@ -54,7 +54,7 @@ impl<'a> Session<'a> {
             panic!("the port does not open: {error}; {}", error.remedy);
         });
         assert_eq!(opened.queues.len(), queues, "a queue for each worker");
-        let room = Room { headroom: 128, frame: frame_bytes_max };
+        let room = Room { headroom: 128, frame: frame_bytes_max, long: 0 };
         Session {
             bench,
             promises,

@@ -21,7 +21,7 @@ pub fn wrap(
     config: &FaultConfig,
     request: &PortRequest,
 ) -> Result<Opened, PortError> {
-    let room = Room { headroom: 0, frame: request.frame_bytes_max };
+    let room = Room { headroom: 0, frame: request.frame_bytes_max, long: 0 };
     let mut queues: Vec<Box<dyn Port>> = Vec::new();
     let mut tallies = Vec::new();
     let mut counters = Vec::new();

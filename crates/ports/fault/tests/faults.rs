@@ -77,7 +77,7 @@ fn exchange(config: &FaultConfig) -> ([Vec<Vec<u8>>; 2], PortCounts, HashMap<Str
     let request = request(1, 200);
     let (mut ends, opened) = port_memory::open(&request, RING_BYTES).expect("memory");
     let mut opened = wrap(opened, config, &request).expect("memory");
-    let mut batch = Batch::new(256, Room { headroom: 0, frame: 200 }).expect("memory");
+    let mut batch = Batch::new(256, Room { headroom: 0, frame: 200, long: 0 }).expect("memory");
     let mut arrived = [Vec::new(), Vec::new()];
     for round in 0..110_u64 {
         // A second a round at 1e9 ticks: whatever waits, waits for the next rounds at most.

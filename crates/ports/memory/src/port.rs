@@ -14,6 +14,8 @@ pub struct MemoryPort {
     id: PortId,
     incoming: Receiver,
     outgoing: Sender,
+    /// The other end is a worker's, too, with the same room for long segments.
+    takes_long: bool,
     counters: Arc<QueueCounters>,
 }
 
@@ -28,7 +30,8 @@ pub fn link(id: PortId, ring_bytes: usize) -> io::Result<(FarEnd, MemoryPort)> {
     let (near_sender, incoming) = ring(ring_bytes)?;
     let (outgoing, near_receiver) = ring(ring_bytes)?;
     let counters = QueueCounters::new(DROPS);
-    Ok(((near_sender, near_receiver), MemoryPort { id, incoming, outgoing, counters }))
+    let port = MemoryPort { id, incoming, outgoing, takes_long: false, counters };
+    Ok(((near_sender, near_receiver), port))
 }
 
 /// Creates a link between two workers of one process; returns the port of each, with the port
@@ -39,7 +42,8 @@ pub fn link(id: PortId, ring_bytes: usize) -> io::Result<(FarEnd, MemoryPort)> {
 pub fn between(ids: [PortId; 2], ring_bytes: usize) -> io::Result<[MemoryPort; 2]> {
     let ((outgoing, incoming), other) = link(ids[1], ring_bytes)?;
     let counters = QueueCounters::new(DROPS);
-    Ok([MemoryPort { id: ids[0], incoming, outgoing, counters }, other])
+    let one = MemoryPort { id: ids[0], incoming, outgoing, takes_long: true, counters };
+    Ok([one, MemoryPort { takes_long: true, ..other }])
 }
 
 /// Creates a port with a link for each queue; returns the remote ends in queue order, and the port.
@@ -87,8 +91,8 @@ impl Port for MemoryPort {
         let limit = limit.min(batch.remaining());
         let (mut count, mut bytes, mut too_long) = (0, 0, 0);
         while count < limit {
-            let Some(frame) = self.incoming.next_frame() else { break };
-            match batch.append(self.id, frame.len()) {
+            let Some((frame, long)) = self.incoming.next_any() else { break };
+            match batch.append_any(self.id, frame.len(), long) {
                 Some(room) => {
                     room.copy_from_slice(frame);
                     count += 1;
@@ -110,7 +114,7 @@ impl Port for MemoryPort {
         let (mut sent, mut bytes) = (0, 0);
         for &slot in slots {
             let frame = batch.frame(slot);
-            if self.outgoing.send(frame) {
+            if self.outgoing.send_any(frame, batch.long(slot)) {
                 sent += 1;
                 bytes += frame.len();
             }
@@ -121,6 +125,10 @@ impl Port for MemoryPort {
             self.counters.dropped(RING_FULL, (slots.len() - sent) as u64);
         }
         sent
+    }
+
+    fn takes_long(&self) -> bool {
+        self.takes_long
     }
 
     fn is_up(&mut self) -> bool {
@@ -143,7 +151,8 @@ mod tests {
     fn a_frame_between_workers_comes_in_by_the_port_of_the_other_side() {
         let mut ports = between([PortId(7), PortId(5)], 0).expect("memory");
         for (from, id) in [(0, PortId(5)), (1, PortId(7))] {
-            let mut batch = Batch::new(4, Room { headroom: 0, frame: 100 }).expect("memory");
+            let mut batch =
+                Batch::new(4, Room { headroom: 0, frame: 100, long: 0 }).expect("memory");
             batch.append(PortId(0), 60).expect("room").fill(from as u8);
             let slots: Vec<Slot> = batch.slots().collect();
             assert_eq!(ports[from].transmit(&mut batch, &slots, 0), 1);
@@ -166,7 +175,7 @@ mod tests {
     #[test]
     fn frames_go_through_a_worker_port_both_ways() {
         let ((mut sender, mut receiver), mut port) = link(PortId(1), 0).expect("memory");
-        let mut batch = Batch::new(4, Room { headroom: 0, frame: 100 }).expect("memory");
+        let mut batch = Batch::new(4, Room { headroom: 0, frame: 100, long: 0 }).expect("memory");
         for len in [60, 100, 101, 64, 70, 80] {
             assert!(sender.send(&vec![len as u8; len]));
         }

@@ -5,9 +5,10 @@
 //!  ... free | len frame | len frame | free ...        positions count bytes and never wrap;
 //!                                                     a place is position modulo capacity
 //! ```
-//! A record is a word with the frame's length, then the frame, padded to eight bytes. A frame never
-//! wraps around the end: a record of [`SKIP`] fills the rest. The writer makes records visible, and
-//! the reader gives places back, once a burst.
+//! A record is a word with the frame's length in its lower half and into what it is cut in the upper
+//! one ([`Long`]), then the frame, padded to eight bytes. A frame never wraps around the end: a
+//! record of [`SKIP`] fills the rest. The writer makes records visible, and the reader gives places
+//! back, once a burst.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use machine::memory::HugeArray;
+use packet::Long;
 
 /// Creates a ring of at least `capacity_bytes` and returns its two ends.
 ///
@@ -92,6 +94,12 @@ impl Sender {
     /// when the ring is full. The bytes contain data of earlier frames.
     #[inline(always)]
     pub fn reserve(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.reserve_any(len, None)
+    }
+
+    /// Reserves room as [`Sender::reserve`] does, for a frame or a long segment.
+    #[inline(always)]
+    fn reserve_any(&mut self, len: usize, long: Option<Long>) -> Option<&mut [u8]> {
         let record = record_bytes(len);
         let to_end = self.shared.capacity - (self.head & (self.shared.capacity - 1));
         let skip = if record > to_end { to_end } else { 0 };
@@ -109,7 +117,7 @@ impl Sender {
         // SAFETY: the record lies within the memory (it does not wrap) and between head and tail,
         // where only this end writes; the reader comes here after publish.
         unsafe {
-            place.cast::<u64>().write(len as u64);
+            place.cast::<u64>().write(len as u64 | u64::from(long.map_or(0, Long::to_word)) << 32);
             Some(std::slice::from_raw_parts_mut(place.add(WORD), len))
         }
     }
@@ -117,7 +125,13 @@ impl Sender {
     /// Copies a frame into the ring; returns false when the ring is full.
     #[inline]
     pub fn send(&mut self, frame: &[u8]) -> bool {
-        match self.reserve(frame.len()) {
+        self.send_any(frame, None)
+    }
+
+    /// Copies a frame or a long segment into the ring; returns false when the ring is full.
+    #[inline]
+    pub fn send_any(&mut self, frame: &[u8], long: Option<Long>) -> bool {
+        match self.reserve_any(frame.len(), long) {
             Some(room) => {
                 room.copy_from_slice(frame);
                 true
@@ -156,6 +170,13 @@ impl Receiver {
     /// Returns the next frame if one was published.
     #[inline(always)]
     pub fn next_frame(&mut self) -> Option<&[u8]> {
+        self.next_any().map(|(frame, _)| frame)
+    }
+
+    /// Returns the next frame if one was published, and into what it is cut if it is a long
+    /// segment.
+    #[inline(always)]
+    pub fn next_any(&mut self) -> Option<(&[u8], Option<Long>)> {
         loop {
             if self.tail == self.head_seen {
                 self.head_seen = self.shared.head.0.load(Ordering::Acquire);
@@ -173,8 +194,10 @@ impl Receiver {
                     self.tail += capacity - (self.tail & (capacity - 1));
                     continue;
                 }
-                self.tail += record_bytes(word as usize);
-                return Some(std::slice::from_raw_parts(place.add(WORD), word as usize));
+                let len = word as u32 as usize;
+                self.tail += record_bytes(len);
+                let frame = std::slice::from_raw_parts(place.add(WORD), len);
+                return Some((frame, Long::from_word((word >> 32) as u32)));
             }
         }
     }
@@ -217,7 +240,7 @@ fn record_bytes(len: usize) -> usize {
 
 const WORD: usize = size_of::<u64>();
 
-/// Value of a length that marks a record which fills the rest of the memory.
+/// A word that marks a record which fills the rest of the memory.
 const SKIP: u64 = u64::MAX;
 
 #[cfg(test)]

@@ -89,9 +89,9 @@ impl Port for Steered {
         let mut left = limit.div_ceil(2);
         for receiver in &mut self.from {
             while left > 0 {
-                let Some(frame) = receiver.next_frame() else { break };
+                let Some((frame, long)) = receiver.next_any() else { break };
                 // It was in such a batch before.
-                if let Some(room) = batch.append(self.id, frame.len()) {
+                if let Some(room) = batch.append_any(self.id, frame.len(), long) {
                     room.copy_from_slice(frame);
                 }
                 left -= 1;
@@ -101,11 +101,11 @@ impl Port for Steered {
         let own = batch.len();
         self.port.receive(batch, limit - (own - first), now);
         let (mut handed, mut full) = (0, 0);
-        batch.retain_from(own, |frame| {
+        batch.retain_from(own, |frame, long| {
             let worker = (self.steering)(frame);
             let sender = worker.and_then(|worker| self.towards.get_mut(worker)?.as_mut());
             let Some(sender) = sender else { return true };
-            match sender.send(frame) {
+            match sender.send_any(frame, long) {
                 true => handed += 1,
                 false => full += 1,
             }
@@ -123,6 +123,10 @@ impl Port for Steered {
 
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], now: Ticks) -> usize {
         self.port.transmit(batch, slots, now)
+    }
+
+    fn takes_long(&self) -> bool {
+        self.port.takes_long()
     }
 
     fn is_up(&mut self) -> bool {

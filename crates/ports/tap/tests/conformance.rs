@@ -161,7 +161,7 @@ fn the_kernel_pings_through_the_tap() {
     let mut ping = Command::new("busybox");
     ping.args(["ping", "-c", "2", "-W", "10", "192.0.2.2"]);
     let mut child = space.spawn(ping).expect("it starts");
-    let mut batch = Batch::new(1, Room { headroom: 0, frame: 1514 }).expect("memory");
+    let mut batch = Batch::new(1, Room { headroom: 0, frame: 1514, long: 0 }).expect("memory");
     let start = Instant::now();
     let ended = loop {
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", opened.monitor.counts());
@@ -185,7 +185,7 @@ fn the_kernel_pings_through_the_tap() {
 fn a_deleted_interface_is_made_again_with_its_addresses() {
     let Some(space) = namespace() else { return };
     let mut opened = open(&space, &["192.0.2.1/24"]);
-    let mut batch = Batch::new(1, Room { headroom: 0, frame: 1514 }).expect("memory");
+    let mut batch = Batch::new(1, Room { headroom: 0, frame: 1514, long: 0 }).expect("memory");
     batch.append(packet::PortId(0), 60).expect("room").fill(2);
     let monitor = opened.monitor.clone();
     for round in 1..=3 {

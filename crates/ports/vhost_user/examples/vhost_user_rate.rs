@@ -53,7 +53,7 @@ fn main() {
 
 /// Returns the frames per second in each interval with frames, sorted.
 fn run(queue: &mut dyn Port, mode: &str, time: Duration, bytes: usize) -> Vec<f64> {
-    let room = Room { headroom: 128, frame: 2048 };
+    let room = Room { headroom: 128, frame: 2048, long: 0 };
     let mut batch = Batch::new(BATCH_MAX, room).expect("memory for a batch");
     let slots: Vec<Slot> = (0..BURST as Slot).collect();
     let (start, mut rates) = (Instant::now(), Vec::new());

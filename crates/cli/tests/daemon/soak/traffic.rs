@@ -48,7 +48,7 @@ pub struct Direction {
 
 impl<'a> Tester<'a> {
     pub fn new(lab: &'a Lab, socket: &'a str) -> Tester<'a> {
-        let batch = Batch::new(BURST, Room { headroom: 0, frame: 1514 }).expect("memory");
+        let batch = Batch::new(BURST, Room { headroom: 0, frame: 1514, long: 0 }).expect("memory");
         let (up, down) = (Direction::default(), Direction::default());
         let near = lab.end("a1");
         Tester { lab, socket, near, far: None, buried: Counts::default(), up, down, batch }

@@ -36,7 +36,7 @@ impl Driven {
     pub fn with(mut router: l3::Config, config: Config) -> Driven {
         L3Router::validate(&mut router).expect("a router");
         let mut pipeline = Pipeline::new(&router, Clock::with_rate(1e9), 0).expect("a router");
-        let room = packet::Room { headroom: 64, frame: 1514 };
+        let room = packet::Room { headroom: 64, frame: 1514, long: 0 };
         pipeline.make_room(room).expect("memory");
         Driven::on(router, config, pipeline)
     }

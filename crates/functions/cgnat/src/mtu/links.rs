@@ -53,7 +53,7 @@ impl Pipeline {
         let Verdict::Forward(to) = batch.verdict(slot) else { return None };
         let mtu = self.interfaces.mtu(to);
         let frame = batch.frame(slot);
-        let is_long = frame.len() > ethernet::HEADER_LEN + usize::from(mtu);
+        let is_long = batch.longest(slot) > ethernet::HEADER_LEN + usize::from(mtu);
         let is_tunnelled = is_inside(to) && self.scratch.realm[usize::from(slot)] >= SOFTWIRES;
         (is_long && !is_tunnelled && is_ipv4(frame)).then_some(mtu)
     }

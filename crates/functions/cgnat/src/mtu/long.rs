@@ -37,7 +37,8 @@ impl Long {
     pub fn keep_one(&mut self, batch: &Batch, slot: Slot, mtu: u16) {
         let frame = without_padding(batch.frame(slot));
         self.places[usize::from(slot)] = (0, 0);
-        let is_long = frame.len() > ethernet::HEADER_LEN + usize::from(mtu);
+        let len = frame.len().min(batch.longest(slot));
+        let is_long = len > ethernet::HEADER_LEN + usize::from(mtu);
         if is_long && self.bytes.len() + frame.len() <= KEPT_BYTES {
             self.places[usize::from(slot)] = (self.bytes.len() as u32, frame.len() as u32);
             self.bytes.extend_from_slice(frame);

@@ -172,6 +172,13 @@ impl Neighbours {
             return None;
         }
         let mut question = None;
+        if let (Some(_), Some(address)) = (batch.long(slot), hop.asked) {
+            // It stands for more packets than may wait for a neighbour.
+            let wanted = Wanted { link: link.number(), address, listed: Some(place as u32) };
+            self.table.look_for(wanted, now, |one| question = Some(one));
+            batch.set_verdict(slot, reasons::drop(reasons::PENDING_FULL));
+            return question;
+        }
         let waits = hop.asked.map(|address| {
             let wanted = Wanted { link: link.number(), address, listed: Some(place as u32) };
             let packet = (batch.port(slot), link.number(), batch.frame(slot));

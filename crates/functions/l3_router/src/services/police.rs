@@ -141,10 +141,11 @@ impl Police {
                 return true;
             }
             let frame = batch.frame(slot);
-            let len_bytes = (frame.len() - ethernet::HEADER_LEN) as u32;
+            let count = batch.segments(slot);
+            let len_bytes = (batch.link_bytes(slot) as u32) - count * ethernet::HEADER_LEN as u32;
             let before = remark::colour_of(remark::dscp(frame, is_ipv6));
             let colour = table.mark(number, now, len_bytes, before);
-            tallies[colour as usize] += 1;
+            tallies[colour as usize] += u64::from(count);
             let wanted = [remark.green, remark.yellow, remark.red][colour as usize];
             match wanted {
                 Some(dscp) => remark::set_dscp(batch.frame_mut(slot), is_ipv6, dscp),

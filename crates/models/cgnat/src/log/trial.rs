@@ -89,7 +89,7 @@ impl Trial {
         config.validate().expect("a valid configuration");
         let epoch = Epoch::new(BEGINNING_NS, Clock::with_rate(1e9));
         let way = config.collector(SOURCE_MAC, LEAVES_BY);
-        let room = Room { headroom: 0, frame: frame_room };
+        let room = Room { headroom: 0, frame: frame_room, long: 0 };
         Trial {
             logger: Logger::new(config, way, 3, epoch),
             config: config.clone(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Link, Opened, PortKind};
 use netns::{Namespace, is_installed, may_make_namespaces};
-use packet::{Batch, PortId, Room};
+use packet::{Batch, LONG_BYTES_MAX, Long, PortId, Room};
 use port_af_packet::{AfPacket, AfPacketConfig, Ring};
 use port_conformance::request;
 
@@ -38,7 +38,7 @@ fn pair(ring: Ring) -> Option<Pair> {
     let opened = near.run(|| AfPacket::open(&config, &request(1, 2000)));
     let opened = opened.expect("runs").expect("it opens");
     wait_for_link(&opened);
-    let batch = Batch::new(256, Room { headroom: 0, frame: 2000 }).expect("memory");
+    let batch = Batch::new(256, Room { headroom: 0, frame: 2000, long: 0 }).expect("memory");
     Some(Pair { near, far, opened, batch })
 }
 
@@ -70,11 +70,6 @@ impl Pair {
         self.batch.clear();
         self.batch.append(PortId(0), frame.len()).expect("room").copy_from_slice(frame);
         assert_eq!(self.opened.queues[0].transmit(&mut self.batch, &[0], 0), 1);
-    }
-
-    fn lost(&self, why: &str) -> u64 {
-        let counts = self.opened.monitor.counts();
-        counts.drops.iter().find(|(kind, _)| kind.why == why).map_or(0, |(_, count)| *count)
     }
 }
 
@@ -112,20 +107,52 @@ fn checksums_that_the_kernel_puts_off_are_completed() {
 }
 
 #[test]
-fn merged_segments_are_counted() {
+fn long_segments_come_in_whole_or_in_pieces_and_leave_as_they_came() {
     let Some(mut pair) = pair(Ring::Blocks) else { return };
     let socket = pair.far.run(|| UdpSocket::bind("192.0.2.2:7")).expect("runs").expect("bound");
-    let size: libc::c_int = 1000;
-    let (start, len) = (std::ptr::from_ref(&size).cast(), size_of_val(&size) as u32);
+    set_option(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, 1000);
+    let data: Vec<u8> = (0..5100_u32).map(|at| (at * at) as u8).collect();
+    let send = || socket.send_to(&data, "192.0.2.1:9").expect("there is a neighbour");
+    send();
+    for piece in data.chunks(1000) {
+        let frame = pair.receive(is_udp);
+        assert_eq!((&frame[42..], udp_sum(&frame)), (piece, 0xffff));
+    }
+    // Routers must not fragment them, or they come in pieces all the same.
+    set_option(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE);
+    pair.batch = Batch::new(4, Room { long: LONG_BYTES_MAX, ..Room::default() }).expect("memory");
+    send();
+    assert_eq!(pair.receive(is_udp).len(), 42 + data.len(), "all at once");
+    assert_eq!(pair.batch.long(0), Long::new(5100, 1000));
+    // Back to its sender, whose checksum nobody has computed.
+    let frame = pair.batch.frame_mut(0);
+    let macs: Vec<u8> = [&frame[6..12], &frame[..6]].concat();
+    frame[..12].copy_from_slice(&macs);
+    let (source, destination): ([u8; 6], [u8; 6]) =
+        (array(&frame[26..30], &frame[34..36]), array(&frame[30..34], &frame[36..38]));
+    frame[26..30].copy_from_slice(&destination[..4]);
+    frame[34..36].copy_from_slice(&destination[4..]);
+    frame[30..34].copy_from_slice(&source[..4]);
+    frame[36..38].copy_from_slice(&source[4..]);
+    assert_eq!(pair.opened.queues[0].transmit(&mut pair.batch, &[0], 0), 1);
+    let mut back = [0; 2000];
+    for piece in data.chunks(1000) {
+        let len = socket.recv(&mut back).expect("it has come");
+        assert_eq!(&back[..len], piece);
+    }
+    assert_eq!(pair.opened.monitor.counts().drops.iter().map(|(_, count)| count).sum::<u64>(), 0);
+}
+
+fn set_option(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) {
+    let (start, len) = (std::ptr::from_ref(&value).cast(), size_of_val(&value) as u32);
     // SAFETY: the option takes a whole number of this length.
-    let set = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, start, len)
-    };
+    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, start, len) };
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
-    socket.send_to(&[1; 5000], "192.0.2.1:9").expect("there is a neighbour");
-    socket.send_to(&[2; 100], "192.0.2.1:9").expect("there is a neighbour");
-    assert_eq!(pair.receive(is_udp)[42..142], [2; 100]);
-    assert_eq!(pair.lost("segments"), 1, "{:?}", pair.opened.monitor.counts());
+}
+
+/// An address and a port.
+fn array(address: &[u8], port: &[u8]) -> [u8; 6] {
+    [address, port].concat().try_into().expect("six bytes")
 }
 
 #[test]

@@ -341,7 +341,7 @@ fn frames_that_do_not_fit_are_counted_as_such() {
     assert_eq!(drops(&opened.monitor.counts(), Way::Transmit, "too-short"), 2);
 
     // Longer than the port's memory for a frame is no loss of the frames around it.
-    let mut large = Batch::new(4, Room { headroom: 0, frame: 4000 }).expect("memory");
+    let mut large = Batch::new(4, Room { headroom: 0, frame: 4000, long: 0 }).expect("memory");
     for len in [60, 2049, 61] {
         let room = large.append(PortId(0), len).expect("room");
         room.fill(0);

@@ -34,7 +34,7 @@ pub(super) fn batch_limits(bench: &mut dyn Bench, random: &Random) {
     let lengths = session.lengths(count);
     assert_eq!(session.peer_send(&lengths), count, "{}", session.accounts());
 
-    let mut small = Batch::new(5, Room { headroom: 0, frame }).expect("memory");
+    let mut small = Batch::new(5, Room { headroom: 0, frame, long: 0 }).expect("memory");
     small.append(PortId(7), 60).expect("room").fill(1);
     let mut arrived = 0;
     session.poll("one by one", |session| {

@@ -18,7 +18,7 @@ pub(super) fn threads(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     let mut queue = session.opened.queues.pop().expect("one was asked for");
     let monitor = session.opened.monitor.clone();
-    let room = Room { headroom: 128, frame: session.promises.frame_bytes_max };
+    let room = Room { headroom: 128, frame: session.promises.frame_bytes_max, long: 0 };
     let stop = AtomicBool::new(false);
     let echo = Echo::default();
     std::thread::scope(|scope| {

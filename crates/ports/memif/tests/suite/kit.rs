@@ -45,7 +45,7 @@ impl End {
         };
         let opened = open(config, &request);
         let Opened { queues, monitor } = opened.expect("it can be opened");
-        let room = Room { headroom: 64, frame: frame_bytes_max };
+        let room = Room { headroom: 64, frame: frame_bytes_max, long: 0 };
         End { queues, monitor, batch: Batch::new(BATCH_MAX, room).expect("memory") }
     }
 

@@ -38,7 +38,7 @@ fn capture(path: &Path, format: Option<Format>, count: u64) {
 
 /// Returns all frames that a port receives until the file has ended, at ticks from `now`.
 fn replay(opened: &mut Opened, mut now: impl FnMut() -> u64) -> Vec<(u64, Vec<u8>)> {
-    let mut batch = Batch::new(256, Room { headroom: 0, frame: 2000 }).expect("memory");
+    let mut batch = Batch::new(256, Room { headroom: 0, frame: 2000, long: 0 }).expect("memory");
     let (start, mut frames) = (Instant::now(), Vec::new());
     loop {
         // Looked at first: what the rings hold then is still to come.
@@ -129,7 +129,7 @@ fn flows_are_shared_among_queues_and_for_ever_has_no_end() {
     let timing = Timing::Fast;
     let config = PcapConfig { replay: Some(path), timing, repeat: 0, ..config() };
     let mut opened = Pcap::open(&config, &request(2, 1514)).expect("it opens");
-    let mut batch = Batch::new(256, Room { headroom: 0, frame: 2000 }).expect("memory");
+    let mut batch = Batch::new(256, Room { headroom: 0, frame: 2000, long: 0 }).expect("memory");
     let (mut count, start) = (0, Instant::now());
     let mut queue_of = std::collections::HashMap::new();
     while count < 5000 {

@@ -70,7 +70,7 @@ impl Guest {
 }
 
 fn batch() -> Batch {
-    Batch::new(BATCH_MAX, Room { headroom: 0, frame: FRAME_BYTES_MAX }).expect("memory")
+    Batch::new(BATCH_MAX, Room { headroom: 0, frame: FRAME_BYTES_MAX, long: 0 }).expect("memory")
 }
 
 /// Generates addresses inside and outside of the memory, and at its ends.

@@ -54,7 +54,7 @@ proptest! {
             arena.file.write_all_at(&count.to_le_bytes(), at).expect("within");
         }
         let counters = QueueCounters::new(DROPS);
-        let mut batch = Batch::new(BATCH_MAX, Room { headroom: 0, frame: 1600 }).expect("memory");
+        let mut batch = Batch::new(BATCH_MAX, Room { headroom: 0, frame: 1600, long: 0 }).expect("memory");
         let (mut index, mut offered) = (0u16, 0);
         for step in steps {
             index = index.wrapping_add(step);
@@ -81,7 +81,8 @@ fn a_buffer_comes_back_once() {
     let arena = Arena::new(PLAN).expect("memory");
     let mut ring = arena.receiving(0, terms(VERSION_1)).expect("a ring");
     let counters = QueueCounters::new(DROPS);
-    let mut batch = Batch::new(BATCH_MAX, Room { headroom: 0, frame: 1600 }).expect("memory");
+    let mut batch =
+        Batch::new(BATCH_MAX, Room { headroom: 0, frame: 1600, long: 0 }).expect("memory");
     write_used(&arena, 0, &[(5, 100), (7, 72)], 2);
     assert_eq!(ring.receive(&mut batch, PortId(0), 1, &counters), 1, "the limit holds");
     assert_eq!(ring.receive(&mut batch, PortId(0), 9, &counters), 1);

@@ -28,7 +28,7 @@ impl Station {
             ticks_per_second: 1e9,
         };
         let mut opened = VhostUser::open(config, &request).expect("the port opens");
-        let room = Room { headroom: 0, frame: FRAME_BYTES_MAX };
+        let room = Room { headroom: 0, frame: FRAME_BYTES_MAX, long: 0 };
         Station {
             queue: opened.queues.remove(0),
             monitor: opened.monitor,

@@ -296,7 +296,7 @@ pub struct Translator {
 
 impl Translator {
     pub fn new() -> Self {
-        let room = Room { headroom: 128, frame: 9018 };
+        let room = Room { headroom: 128, frame: 9018, long: 0 };
         Self { batch: Batch::new(1, room).expect("memory for a batch") }
     }
 

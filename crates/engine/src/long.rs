@@ -1,0 +1,240 @@
+//! Long segments: how they come in, and how they leave by a port that does not take them.
+//!
+//! ```text
+//!                       whole, where the batch has room for such (packet::Room::long)
+//! a port's frame, with what it lacks -- Intake --> batch --> function --> port that takes them
+//!                       in pieces else                                '-> Cutting --> any other port
+//! ```
+//! What a frame of the kernel lacks is a checksum that is only begun, and that it was cut. The
+//! first is made good at once, so that no function meets it. A long segment is carried whole only
+//! if no router may fragment it, all of its frames are within the room of a frame, and its headers
+//! are nothing unusual; its checksum is written by whoever cuts it.
+
+use std::io;
+
+use machine::clock::Ticks;
+use offload::{Gso, Header, Segments, segments, whole};
+use packet::{BATCH_MAX, Batch, Long, PortId, Room, Slot};
+
+use crate::port::Port;
+
+/// Takes frames that a port has received into a batch, whatever they lack. It holds a long segment
+/// that is being cut, which may take several batches.
+pub struct Intake {
+    frame: Vec<u8>,
+    rest: Option<Segments>,
+}
+
+/// What came of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Frames in the batch, a long one being one.
+    pub frames: usize,
+    /// Bytes of these.
+    pub bytes: usize,
+    /// Frames that are longer than the batch's room for one.
+    pub too_long: u64,
+    /// Frames that are not what is said of them.
+    pub unfit: u64,
+}
+
+impl Default for Intake {
+    fn default() -> Intake {
+        Intake { frame: Vec::with_capacity(FRAME_BYTES_MAX), rest: None }
+    }
+}
+
+impl Intake {
+    /// Takes a frame that came in parts, of which the header says what it lacks; a part of four
+    /// bytes or none is a tag that is put back between the others. There must be room in the batch
+    /// for a frame, and nothing left to do ([`Intake::is_idle`]).
+    #[inline]
+    pub fn take(
+        &mut self,
+        batch: &mut Batch,
+        port: PortId,
+        parts: [&[u8]; 3],
+        header: &Header,
+    ) -> Taken {
+        if *header != Header::default() {
+            return self.take_unfinished(batch, port, parts, header);
+        }
+        let len = parts.iter().map(|part| part.len()).sum();
+        match batch.append(port, len) {
+            Some(room) => {
+                fill(room, parts);
+                Taken { frames: 1, bytes: len, ..Taken::default() }
+            }
+            None => Taken { too_long: 1, ..Taken::default() },
+        }
+    }
+
+    fn take_unfinished(
+        &mut self,
+        batch: &mut Batch,
+        port: PortId,
+        parts: [&[u8]; 3],
+        header: &Header,
+    ) -> Taken {
+        let len = parts.iter().map(|part| part.len()).sum();
+        let start = header.checksum_start.saturating_add(parts[1].len() as u16);
+        let header = Header { checksum_start: start, ..*header };
+        let (too_long, unfit) =
+            (Taken { too_long: 1, ..Taken::default() }, Taken { unfit: 1, ..Taken::default() });
+        if header.gso == Gso::None {
+            let Some(room) = batch.append(port, len) else { return too_long };
+            fill(room, parts);
+            if segments(room, &header).is_err() {
+                batch.drop_last();
+                return unfit;
+            }
+            return Taken { frames: 1, bytes: len, ..Taken::default() };
+        }
+        if len > FRAME_BYTES_MAX {
+            return too_long;
+        }
+        self.frame.clear();
+        parts.iter().for_each(|part| self.frame.extend_from_slice(part));
+        if batch.long_room() > 0
+            && let Some(payload_len) = whole(&self.frame, &header)
+            && let Some(long) = Long::new(payload_len, header.segment_len)
+            && let Some(room) = batch.append_long(port, len, long)
+        {
+            room.copy_from_slice(&self.frame);
+            return Taken { frames: 1, bytes: len, ..Taken::default() };
+        }
+        match segments(&mut self.frame, &header) {
+            Ok(rest) => {
+                self.rest = Some(rest);
+                self.go_on(batch, port, 1)
+            }
+            Err(_) => unfit,
+        }
+    }
+
+    /// Whether there is nothing left of a long segment.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    /// Appends up to `limit` frames of what is left of a long segment.
+    pub fn go_on(&mut self, batch: &mut Batch, port: PortId, limit: usize) -> Taken {
+        let mut taken = Taken::default();
+        while taken.frames < limit && batch.remaining() > 0 {
+            let Some(rest) = &mut self.rest else { return taken };
+            let Some([head, payload]) = rest.next_frame(&self.frame) else {
+                self.rest = None;
+                return taken;
+            };
+            let len = head.len() + payload.len();
+            match batch.append(port, len) {
+                Some(room) => {
+                    fill(room, [head, payload, &[]]);
+                    taken.frames += 1;
+                    taken.bytes += len;
+                }
+                None => taken.too_long += 1,
+            }
+            if rest.is_done() {
+                self.rest = None;
+            }
+        }
+        taken
+    }
+}
+
+fn fill(room: &mut [u8], parts: [&[u8]; 3]) {
+    let mut rest = room;
+    for part in parts {
+        let (place, behind) = rest.split_at_mut(part.len());
+        place.copy_from_slice(part);
+        rest = behind;
+    }
+}
+
+/// Sends batches with long segments by ports that do not take them.
+pub(crate) struct Cutting {
+    pieces: Batch,
+}
+
+/// Hands on the pieces of a long segment, each in two parts; nothing where it is none.
+#[cold]
+pub(crate) fn pieces(frame: &[u8], long: Long, mut to: impl FnMut([&[u8]; 2])) {
+    if let Ok(mut segments) = Segments::of(frame, long.piece_len()) {
+        while let Some(parts) = segments.next_frame(frame) {
+            to(parts);
+        }
+    }
+}
+
+/// What became of the frames of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Accepted; a long segment if all of its pieces were.
+    pub accepted: usize,
+    /// Long segments of which nothing could be made.
+    pub unfit: usize,
+}
+
+impl Cutting {
+    /// For frames of a worker with this room.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(crate) fn new(room: Room) -> io::Result<Cutting> {
+        // A function may have added headers.
+        let room = Room { headroom: 0, frame: room.headroom + room.frame, long: 0 };
+        Ok(Cutting { pieces: Batch::new(BATCH_MAX, room)? })
+    }
+
+    /// Sends frames in their order, long ones in pieces.
+    #[cold]
+    pub(crate) fn transmit(
+        &mut self,
+        port: &mut dyn Port,
+        batch: &mut Batch,
+        slots: &[Slot],
+        now: Ticks,
+    ) -> Sent {
+        let (mut rest, mut sent) = (slots, Sent::default());
+        while !rest.is_empty() {
+            let usual = rest.iter().take_while(|slot| batch.long(**slot).is_none()).count();
+            let (before, from) = rest.split_at(usual);
+            if !before.is_empty() {
+                sent.accepted += port.transmit(batch, before, now);
+            }
+            rest = from;
+            let Some((&slot, behind)) = rest.split_first() else { return sent };
+            match self.cut(port, batch, slot, now) {
+                Some(is_accepted) => sent.accepted += usize::from(is_accepted),
+                None => sent.unfit += 1,
+            }
+            rest = behind;
+        }
+        sent
+    }
+
+    /// Whether a port has accepted all pieces of a long segment; `None` if it is none.
+    fn cut(&mut self, port: &mut dyn Port, batch: &Batch, slot: Slot, now: Ticks) -> Option<bool> {
+        let (long, frame) = (batch.long(slot)?, batch.frame(slot));
+        let mut segments = Segments::of(frame, long.piece_len()).ok()?;
+        let mut is_accepted = true;
+        while !segments.is_done() {
+            self.pieces.clear();
+            while self.pieces.remaining() > 0
+                && let Some([head, payload]) = segments.next_frame(frame)
+            {
+                let len = head.len() + payload.len();
+                fill(self.pieces.append(batch.port(slot), len)?, [head, payload, &[]]);
+            }
+            let slots: [Slot; BATCH_MAX] = std::array::from_fn(|at| at as Slot);
+            let count = self.pieces.len();
+            is_accepted &= port.transmit(&mut self.pieces, &slots[..count], now) == count;
+        }
+        Some(is_accepted)
+    }
+}
+
+/// Longest frame that is cut, in bytes: the longest packet of IPv4, its header and its tags.
+const FRAME_BYTES_MAX: usize = 65_535 + 64;

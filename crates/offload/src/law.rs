@@ -8,7 +8,7 @@ use wire::bytes::u16_at;
 use crate::coalesce::Coalescer;
 use crate::header::{HEADER_LEN, Header};
 use crate::layout::Layout;
-use crate::segment::{SEGMENTS_MAX, segments};
+use crate::segment::{SEGMENTS_MAX, complete_begun, segments};
 
 /// A header and a frame that it speaks of: what it comes to is cut, joined and cut again.
 pub const LAW: Law = Law { name: "offload", holds: law, examples: &[] };
@@ -16,6 +16,9 @@ pub const LAW: Law = Law { name: "offload", holds: law, examples: &[] };
 fn law(bytes: &[u8]) {
     let Some((header, frame)) = bytes.split_first_chunk::<HEADER_LEN>() else { return };
     let header = Header::parse(header);
+    let mut completed = frame.to_vec();
+    complete_begun(&mut completed);
+    assert!(!complete_begun(&mut completed), "a whole one stays as it is");
     let mut frames = cut(frame, &header);
     assert!(frames.len() <= SEGMENTS_MAX, "{}", frames.len());
     frames.push(frame.to_vec());

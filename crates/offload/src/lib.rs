@@ -23,4 +23,4 @@ mod law;
 pub use coalesce::{COALESCED_BYTES_MAX, Coalescer};
 pub use header::{Gso, HEADER_LEN, Header};
 pub use law::LAW;
-pub use segment::{SEGMENTS_MAX, Segments, Unfit, begun, segments, whole};
+pub use segment::{SEGMENTS_MAX, Segments, Unfit, begun, complete_begun, segments, whole};

@@ -105,11 +105,12 @@ impl Shared {
             ZeroCopy::Auto if !attachment.in_driver => ZeroCopy::No,
             wanted => wanted,
         };
+        let has_begun = may_leave_checksums(&attachment, &self.config.interface);
         let mut sockets = Vec::new();
         for queue in first_queue..end {
             let chunk_bytes = self.chunk_bytes;
             let index = interface.index;
-            let wanted = Wanted { index, queue, ring_frames, chunk_bytes, zero_copy };
+            let wanted = Wanted { index, queue, ring_frames, chunk_bytes, zero_copy, has_begun };
             let socket = open_when_free(wanted)?;
             attachment.insert(queue, socket.as_fd())?;
             sockets.push(socket);
@@ -118,11 +119,16 @@ impl Shared {
         let live = sockets.iter().map(Socket::handle).collect();
         self.kernel.follow(live, Arc::downgrade(attachment.passed()), zero_copy);
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) =
-            self.describe(&attachment, zero_copy);
+            self.describe(&attachment, zero_copy, has_begun);
         Ok(Opened { attachment, interface, sockets })
     }
 
-    fn describe(&self, attachment: &Attachment, zero_copy: bool) -> Vec<(&'static str, String)> {
+    fn describe(
+        &self,
+        attachment: &Attachment,
+        zero_copy: bool,
+        has_begun: bool,
+    ) -> Vec<(&'static str, String)> {
         let Config { interface, first_queue, ring_frames, .. } = &self.config;
         let last = *first_queue as usize + self.mail.len() - 1;
         let of = ethtool::receive_queues(interface);
@@ -138,6 +144,7 @@ impl Shared {
             ("driver", ethtool::driver(interface).unwrap_or_else(|| "unknown".into())),
             ("mode", mode.into()),
             ("zero-copy", if zero_copy { "yes" } else { "no" }.into()),
+            ("begun-checksums", if has_begun { "completed" } else { "none" }.into()),
             ("queues", queues),
             ("chunk-bytes", self.chunk_bytes.to_string()),
             ("ring-frames", ring_frames.to_string()),
@@ -146,6 +153,13 @@ impl Shared {
         facts.extend(attachment.fallback.clone().map(|why| ("driver-mode-refused", why)));
         facts
     }
+}
+
+/// Whether frames may come whose sender left the checksum to a card: those of this machine's kernel
+/// or of another guest, by an interface that is none. What the program of XDP sees does not say so.
+fn may_leave_checksums(attachment: &Attachment, interface: &str) -> bool {
+    let driver = ethtool::driver(interface);
+    !attachment.in_driver || driver.is_none_or(|driver| WITHOUT_CARD.contains(&driver.as_str()))
 }
 
 /// Opens a socket; an earlier socket may need a moment to release the queue.
@@ -283,5 +297,7 @@ impl Watcher {
 
 /// Time limit for a queue to be released by an earlier socket.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Drivers that run the program of XDP in the driver, and have no card.
+const WITHOUT_CARD: [&str; 6] = ["veth", "netkit", "tun", "virtio_net", "xennet", "vmxnet3"];
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const LOOK_AGAIN_ABSENT: Duration = Duration::from_millis(200);

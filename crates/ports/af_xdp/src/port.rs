@@ -129,6 +129,7 @@ fn take(
     counters: &QueueCounters,
 ) -> usize {
     let (mut frames, mut bytes) = (0, 0);
+    let has_begun = socket.has_begun;
     socket.receive(limit, |frame| {
         let Some(frame) = frame else {
             counters.dropped(counts::RECEIVE_INVALID, 1);
@@ -139,6 +140,9 @@ fn take(
             return false;
         };
         room.copy_from_slice(frame);
+        if has_begun {
+            offload::complete_begun(room);
+        }
         frames += 1;
         bytes += frame.len();
         true

@@ -31,6 +31,8 @@ pub(crate) struct Wanted {
     pub chunk_bytes: u32,
     /// Whether the driver uses the memory directly (zero copy).
     pub zero_copy: ZeroCopy,
+    /// Whether frames may come whose checksum is only begun.
+    pub has_begun: bool,
 }
 
 /// A bound AF_XDP socket.
@@ -43,6 +45,8 @@ pub(crate) struct Socket {
     pub umem: Umem,
     fd: Arc<OwnedFd>,
     zero_copy: bool,
+    /// Whether frames may come whose checksum is only begun.
+    pub has_begun: bool,
     /// Memory of the rings; after the ends in the order of fields, so that it is unmapped after
     /// them.
     _mappings: [Mapping; 4],
@@ -73,7 +77,17 @@ impl Socket {
         let zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
         let free = (frames..2 * frames).rev().map(chunk).collect();
         let transmitter = Transmitter::new(fd.clone(), send, completed, free, zero_copy);
-        Ok(Socket { transmitter, received, fill, umem, fd, zero_copy, _mappings: mappings })
+        let has_begun = wanted.has_begun;
+        Ok(Socket {
+            transmitter,
+            received,
+            fill,
+            umem,
+            fd,
+            zero_copy,
+            has_begun,
+            _mappings: mappings,
+        })
     }
 
     /// Returns true if the driver uses this memory without copying.

@@ -172,3 +172,14 @@ fn a_nat_carries_connections_of_hosts_as_they_come() {
         exchange(&hosts, "10.0.1.1", LEN);
     }
 }
+
+#[test]
+fn a_switch_past_the_kernel_completes_what_hosts_leave_to_their_cards() {
+    let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];
+    let Some(hosts) = Hosts::new(&["ping"], &LEFT, &right) else { return };
+    let text = SWITCH.replace("af-packet", "af-xdp").replace(", frame-bytes-max: 9018", "");
+    let switch = hosts.start(&text);
+    wait_for(&hosts, &switch, "10.0.0.2");
+    exchange(&hosts, "10.0.0.2", LEN);
+    exchange(&hosts, "3fff:0:0:1::2", LEN);
+}

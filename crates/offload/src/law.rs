@@ -10,7 +10,8 @@ use crate::header::{Gso, HEADER_LEN, Header};
 use crate::layout::Layout;
 use crate::segment::{SEGMENTS_MAX, begun, segments};
 
-/// A header and a frame that it speaks of: what it comes to is cut, handed on, joined and cut again.
+/// A header and a frame that it speaks of: what it comes to is cut, handed on, joined and cut
+/// again.
 pub const LAW: Law = Law { name: "offload", holds: law, examples: &[] };
 
 fn law(bytes: &[u8]) {

@@ -139,8 +139,8 @@ fn a_long_datagram_is_cut_into_datagrams() {
         }
     }
     // A sum of zero is not that of a datagram without one.
-    let ones = (0..0x10000_u32).map(|word| datagram(false, 0, 1, &(word as u16).to_be_bytes()));
-    let without = ones.filter(|one| one[40..42] == [0xff, 0xff]).next().expect("one of them");
+    let mut ones = (0..0x10000_u32).map(|word| datagram(false, 0, 1, &(word as u16).to_be_bytes()));
+    let without = ones.find(|one| one[40..42] == [0xff, 0xff]).expect("one of them");
     let gso = Header { gso: Gso::Udp, segment_len: 2, ..Header::default() };
     assert_eq!(cut(&without, &gso), [without]);
 }

@@ -238,3 +238,6 @@ impl Cutting {
 
 /// Longest frame that is cut, in bytes: the longest packet of IPv4, its header and its tags.
 const FRAME_BYTES_MAX: usize = 65_535 + 64;
+
+#[cfg(test)]
+mod tests;

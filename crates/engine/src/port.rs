@@ -23,8 +23,8 @@ pub trait Port: Send {
     /// counts the others as lost.
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], now: Ticks) -> usize;
 
-    /// Returns true if the port takes long segments ([`Batch::long`]) as they are: then whoever gets
-    /// them cuts them, or has them cut. Other ports get pieces.
+    /// Returns true if the port takes long segments ([`Batch::long`]) as they are: then whoever
+    /// gets them cuts them, or has them cut. Other ports get pieces.
     fn takes_long(&self) -> bool {
         false
     }

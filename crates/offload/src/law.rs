@@ -6,11 +6,12 @@ use wire::Law;
 use wire::bytes::u16_at;
 
 use crate::coalesce::Coalescer;
-use crate::header::{HEADER_LEN, Header};
+use crate::header::{Gso, HEADER_LEN, Header};
 use crate::layout::Layout;
-use crate::segment::{SEGMENTS_MAX, complete_begun, segments};
+use crate::segment::{SEGMENTS_MAX, begun, complete_begun, segments};
 
-/// A header and a frame that it speaks of: what it comes to is cut, joined and cut again.
+/// A header and a frame that it speaks of: what it comes to is cut, handed on, joined and cut
+/// again.
 pub const LAW: Law = Law { name: "offload", holds: law, examples: &[] };
 
 fn law(bytes: &[u8]) {
@@ -20,6 +21,13 @@ fn law(bytes: &[u8]) {
     complete_begun(&mut completed);
     assert!(!complete_begun(&mut completed), "a whole one stays as it is");
     let mut frames = cut(frame, &header);
+    if header.gso != Gso::None && !frames.is_empty() {
+        // Whoever is handed it on makes the same of it, whatever checksum it had.
+        let mut again = frame.to_vec();
+        let begun = begun(&mut again, header.segment_len);
+        let begun = begun.unwrap_or_else(|why| panic!("{why:?}: {header:?}"));
+        assert_eq!(cut(&again, &begun), frames, "{header:?}");
+    }
     assert!(frames.len() <= SEGMENTS_MAX, "{}", frames.len());
     frames.push(frame.to_vec());
     let mut coalescer = Coalescer::new(2);

@@ -1,6 +1,6 @@
 //! Frames are cut and joined, and each is compared with what a slow twin makes of it.
 
-use offload::{Coalescer, Gso, Header, SEGMENTS_MAX, Unfit, segments};
+use offload::{Coalescer, Gso, Header, SEGMENTS_MAX, Segments, Unfit, begun, segments, whole};
 use wire::bytes::{put_u16, put_u32};
 
 /// A frame of TCP with the options of a time stamp, all checksums right.
@@ -37,6 +37,21 @@ fn frame(ipv6: bool, tags: usize, sequence: u32, id: u16, flags: u8, payload: &[
     frame
 }
 
+/// A datagram of UDP, all checksums right.
+fn datagram(ipv6: bool, tags: usize, id: u16, payload: &[u8]) -> Vec<u8> {
+    let mut datagram = frame(ipv6, tags, 0, id, 0, payload);
+    let ip = 14 + 4 * tags;
+    let at = ip + if ipv6 { 40 } else { 20 };
+    let len = 8 + payload.len();
+    datagram.drain(at + 8..at + 32);
+    datagram[ip + if ipv6 { 6 } else { 9 }] = 17;
+    let (place, more) = if ipv6 { (4, 0) } else { (2, 20) };
+    put_u16(&mut datagram, ip + place, (len + more) as u16);
+    put_u16(&mut datagram, at + 4, len as u16);
+    set_checksums(&mut datagram, ipv6, tags);
+    datagram
+}
+
 /// Adds up as RFC 1071 section 1 says it, word by word.
 fn slow_checksum(parts: &[&[u8]]) -> u16 {
     let bytes = parts.concat();
@@ -50,15 +65,17 @@ fn slow_checksum(parts: &[&[u8]]) -> u16 {
 
 fn set_checksums(frame: &mut [u8], ipv6: bool, tags: usize) {
     let ip = 14 + 4 * tags;
-    let tcp = ip + if ipv6 { 40 } else { 20 };
-    let [high, low] = ((frame.len() - tcp) as u16).to_be_bytes();
+    let at = ip + if ipv6 { 40 } else { 20 };
+    let [high, low] = ((frame.len() - at) as u16).to_be_bytes();
     let addresses = if ipv6 { ip + 8..ip + 40 } else { ip + 12..ip + 20 };
-    frame[tcp + 16..tcp + 18].fill(0);
-    let sum = slow_checksum(&[&frame[addresses], &[0, 6, high, low], &frame[tcp..]]);
-    put_u16(frame, tcp + 16, sum);
+    let number = frame[ip + if ipv6 { 6 } else { 9 }];
+    let place = at + if number == 6 { 16 } else { 6 };
+    frame[place..place + 2].fill(0);
+    let sum = slow_checksum(&[&frame[addresses], &[0, number, high, low], &frame[at..]]);
+    put_u16(frame, place, if sum == 0 && number == 17 { 0xffff } else { sum });
     if !ipv6 {
         frame[ip + 10..ip + 12].fill(0);
-        let sum = slow_checksum(&[&frame[ip..tcp]]);
+        let sum = slow_checksum(&[&frame[ip..at]]);
         put_u16(frame, ip + 10, sum);
     }
 }
@@ -104,6 +121,83 @@ fn a_long_segment_is_cut_into_the_frames_that_its_sender_would_have_made() {
             assert!(cut(&long, &header) == frames, "{ipv6} {tags} {len} {flags}");
         }
     }
+}
+
+#[test]
+fn a_long_datagram_is_cut_into_datagrams() {
+    for (ipv6, tags) in [(false, 0), (true, 0), (false, 1), (true, 4)] {
+        for (len, segment_len) in [(60_000, 1472), (1200, 1200), (1201, 1200), (5001, 999)] {
+            let bytes = bytes(len);
+            let pieces = bytes.chunks(segment_len).enumerate();
+            let frames: Vec<Vec<u8>> = pieces
+                .map(|(at, piece)| datagram(ipv6, tags, 0xffff_u16.wrapping_add(at as u16), piece))
+                .collect();
+            let long = datagram(ipv6, tags, 0xffff, &bytes);
+            let segment_len = segment_len as u16;
+            let header = Header { flags: 1, gso: Gso::Udp, segment_len, ..Header::default() };
+            assert!(cut(&long, &header) == frames, "{ipv6} {tags} {len}");
+        }
+    }
+    // A sum of zero is not that of a datagram without one.
+    let mut ones = (0..0x10000_u32).map(|word| datagram(false, 0, 1, &(word as u16).to_be_bytes()));
+    let without = ones.find(|one| one[40..42] == [0xff, 0xff]).expect("one of them");
+    let gso = Header { gso: Gso::Udp, segment_len: 2, ..Header::default() };
+    assert_eq!(cut(&without, &gso), [without]);
+}
+
+#[test]
+fn whoever_cuts_a_segment_whose_headers_have_changed_makes_frames_of_the_new_ones() {
+    for (ipv6, udp) in [(false, false), (true, false), (false, true), (true, true)] {
+        let bytes = bytes(5000);
+        let of = |bytes: &[u8]| match udp {
+            true => datagram(ipv6, 1, 7, bytes),
+            false => frame(ipv6, 1, 7, 7, 0x10, bytes),
+        };
+        let mut long = of(&bytes);
+        let last = if ipv6 { 18 + 39 } else { 18 + 19 };
+        long[last] ^= 0x55;
+        let Header { gso, checksum_start, checksum_offset, .. } =
+            begun(&mut long, 999).expect("a segment");
+        let expected = match (udp, ipv6) {
+            (true, _) => Gso::Udp,
+            (false, false) => Gso::TcpIpv4,
+            (false, true) => Gso::TcpIpv6,
+        };
+        assert_eq!(gso, expected);
+        // A card adds up everything from the start on, the begun sum included.
+        let place = usize::from(checksum_start + checksum_offset);
+        let sum = slow_checksum(&[&long[checksum_start.into()..]]);
+        let mut right = long.clone();
+        set_checksums(&mut right, ipv6, 1);
+        assert_eq!(right[place..place + 2], sum.to_be_bytes(), "{ipv6} {udp}");
+        let mut segments = Segments::of(&long, 999).expect("a segment");
+        let mut joined = Vec::new();
+        while let Some(parts) = segments.next_frame(&long) {
+            let piece = parts.concat();
+            assert_eq!(piece[last], long[last]);
+            let mut right = piece.clone();
+            set_checksums(&mut right, ipv6, 1);
+            assert_eq!(piece, right, "{ipv6} {udp}");
+            joined.extend_from_slice(parts[1]);
+        }
+        assert_eq!(joined, bytes);
+    }
+}
+
+#[test]
+fn a_segment_is_carried_whole_if_nothing_else_can_happen_to_it() {
+    let header = Header { gso: Gso::TcpIpv4, segment_len: 999, ..Header::default() };
+    let may_be_cut = frame(false, 0, 1, 1, 0x10, &bytes(5000));
+    let mut stays = may_be_cut.clone();
+    stays[20] |= 0x40;
+    assert_eq!(whole(&stays, &header), Some(5000));
+    assert_eq!(whole(&may_be_cut, &header), None, "routers may make fragments of it");
+    assert_eq!(whole(&[&stays[..], &[0]].concat(), &header), None, "something is behind it");
+    assert_eq!(whole(&stays, &Header { gso: Gso::Udp, ..header }), None, "another kind");
+    assert_eq!(whole(&stays, &Header { segment_len: 1, ..header }), None, "too many pieces");
+    assert_eq!(whole(&stays[..60], &header), None, "no whole packet");
+    let header = Header { gso: Gso::TcpIpv6, ..header };
+    assert_eq!(whole(&frame(true, 2, 1, 1, 0x10, &bytes(5000)), &header), Some(5000));
 }
 
 #[test]
@@ -203,7 +297,7 @@ fn what_no_wire_could_take_is_refused() {
 
 #[test]
 fn headers_are_written_as_they_were_read() {
-    for kind in [0, 1, 3, 4, 5] {
+    for kind in [0, 1, 3, 4, 5, 6] {
         let bytes = [1, kind, 54, 0, 0xa8, 5, 34, 0, 16, 0];
         let header = Header::parse(&bytes);
         assert_eq!(header.bytes(), bytes);
@@ -220,13 +314,16 @@ fn the_law_holds_of_connections_whose_frames_come_mixed_and_changed() {
     };
     for _ in 0..3000 {
         let ipv6 = below(2) == 1;
-        let mut long =
-            frame(ipv6, below(3), 9, 9, [0x10, 0x18, 0x99][below(3)], &bytes(below(4000)));
+        let payload = bytes(below(4000));
+        let mut long = match below(4) {
+            0 => datagram(ipv6, below(3), 9, &payload),
+            _ => frame(ipv6, below(3), 9, 9, [0x10, 0x18, 0x99][below(3)], &payload),
+        };
         for _ in 0..below(4) {
             let at = below(long.len().min(100));
             long[at] ^= 1 << below(8);
         }
-        let kind = [1, 4, 0, 0x81][below(4)];
+        let kind = [1, 4, 0, 0x81, 5][below(5)];
         let header = [below(2) as u8, kind, 0, 0, below(256) as u8, below(3) as u8, 34, 0, 16, 0];
         (offload::LAW.holds)(&[&header[..], &long].concat());
     }

@@ -5,6 +5,7 @@
 //! frames (TPACKET_V2)   | head frame | head frame | head frame | …           a status for each frame
 //! frame                 | head | … | virtio_net_hdr 10 | bytes from the MAC address on |
 //! ```
+//! A frame that is longer than a slot waits in the queue of the socket, and its slot says so.
 //! A status word says whose a block or frame is; acquire and release order its bytes with it. What
 //! the kernel writes is trusted to lie within the ring, and checked all the same.
 
@@ -16,7 +17,7 @@ use libc::{tpacket_req, tpacket_req3, tpacket2_hdr, tpacket3_hdr};
 use offload::{HEADER_LEN, Header};
 
 use crate::config::Ring;
-use crate::sys::{Mapping, set_option};
+use crate::sys::{self, Mapping, set_option};
 
 /// A frame in the ring.
 pub(crate) struct Arrived<'a> {
@@ -197,10 +198,17 @@ pub(crate) struct FrameRing {
     place: usize,
     /// True if the previous slot is not returned to the kernel yet.
     held: bool,
+    /// Where frames wait that are longer than a slot.
+    socket: OwnedFd,
+    /// Such a frame behind its header.
+    longer: Box<[u8]>,
 }
 
 impl FrameRing {
     fn new(socket: &OwnedFd, ring_bytes: usize, frame_bytes_max: usize) -> io::Result<FrameRing> {
+        // Long segments are queued beside the ring, in room that needs CAP_NET_ADMIN.
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1_i32)?;
+        let _ = set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &LONGER_BYTES);
         let place_bytes = (PLACE_HEAD_BYTES + frame_bytes_max).next_power_of_two();
         let block_bytes = BLOCK_BYTES.max(place_bytes);
         let blocks = (ring_bytes / block_bytes).max(4);
@@ -212,7 +220,8 @@ impl FrameRing {
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let memory = Mapping::of(socket, blocks * block_bytes)?;
-        Ok(FrameRing { memory, place_bytes, place: 0, held: false })
+        let (socket, longer) = (socket.try_clone()?, vec![0; HEADER_LEN + LONGEST].into());
+        Ok(FrameRing { memory, place_bytes, place: 0, held: false, socket, longer })
     }
 
     #[inline(always)]
@@ -247,6 +256,13 @@ impl Frames for FrameRing {
         let tag = tag_of(head.tp_status, head.tp_vlan_tpid, head.tp_vlan_tci);
         let (mac, kept) = (usize::from(head.tp_mac), head.tp_snaplen as usize);
         let room = self.place_bytes;
+        if head.tp_status & libc::TP_STATUS_COPY != 0
+            && let Some(len) = sys::receive(&self.socket, &mut self.longer)
+            && let Some((header, bytes)) = self.longer[..len].split_first_chunk()
+        {
+            let (header, whole_len) = (Header::parse(header), head.tp_len as usize);
+            return Some(Arrived { bytes, whole_len, tag, header });
+        }
         Some(arrived(&self.memory, at, room, mac, kept, head.tp_len as usize, tag))
     }
 }
@@ -303,6 +319,10 @@ const NOMINAL_FRAME_BYTES: usize = 2048;
 /// Time after which a block that contains a frame is closed, full or not, in milliseconds: the
 /// shortest possible.
 const BLOCK_TIMEOUT_MS: u32 = 1;
+/// Longest frame beside a ring of frames, in bytes.
+const LONGEST: usize = (64 << 10) + 64;
+/// Room for such frames, in bytes.
+const LONGER_BYTES: i32 = 8 << 20;
 /// Offsets of the words in the head of a block (`tpacket_block_desc`).
 const BLOCK_STATUS: usize = 8;
 const BLOCK_FRAMES: usize = 12;

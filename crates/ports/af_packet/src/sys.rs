@@ -42,6 +42,14 @@ fn bind_to<A>(socket: &OwnedFd, address: &A) -> io::Result<()> {
     check(unsafe { libc::bind(socket.as_raw_fd(), start.cast(), len) }).map(drop)
 }
 
+/// Takes a frame from the queue of a socket; returns its length in bytes.
+pub(crate) fn receive(socket: &OwnedFd, room: &mut [u8]) -> Option<usize> {
+    let (start, len) = (room.as_mut_ptr().cast(), room.len());
+    // SAFETY: the kernel writes at most `len` bytes.
+    let received = unsafe { libc::recv(socket.as_raw_fd(), start, len, libc::MSG_DONTWAIT) };
+    usize::try_from(received).ok().filter(|&len| len > 0)
+}
+
 /// Sets a socket option to a value, which must be the structure of the option.
 pub(crate) fn set_option<T: Copy>(
     socket: &OwnedFd,

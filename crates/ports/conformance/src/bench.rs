@@ -87,6 +87,8 @@ pub struct Promises {
     pub link_goes_down: bool,
     /// The peer can violate the rules of the link.
     pub peer_misbehaves: bool,
+    /// The port takes long segments, and they arrive at the peer as its frames.
+    pub takes_long: bool,
 }
 
 impl Default for Promises {
@@ -107,6 +109,7 @@ impl Default for Promises {
             peer_survives_reopening: false,
             link_goes_down: false,
             peer_misbehaves: false,
+            takes_long: false,
         }
     }
 }

@@ -10,6 +10,7 @@ mod bursts;
 mod death;
 mod frames;
 mod limits;
+mod long;
 mod rounds;
 mod threads;
 
@@ -37,6 +38,8 @@ pub enum Need {
     Death,
     /// A port that can be opened without a peer.
     OpensAlone,
+    /// A port that takes long segments.
+    LongSegments,
     /// A link that can be taken down.
     Link,
     /// A peer that can violate the rules of the link.
@@ -56,6 +59,7 @@ pub const CASES: &[Case] = &[
     Case { name: "full-link", need: Need::BoundedLink, run: bursts::full_link },
     Case { name: "queues", need: Need::Queues, run: bursts::queues },
     Case { name: "threads", need: Need::Nothing, run: threads::threads },
+    Case { name: "long-segments", need: Need::LongSegments, run: long::long_segments },
     Case { name: "link-down-and-up", need: Need::Link, run: death::link_down_and_up },
     Case { name: "peer-dies", need: Need::Death, run: death::peer_dies },
     Case { name: "peer-dies-idle", need: Need::Death, run: death::peer_dies_idle },
@@ -95,6 +99,7 @@ impl Need {
             Need::BoundedLink => promises.in_flight_max.is_some(),
             Need::Death => promises.peer_dies,
             Need::OpensAlone => promises.peer_dies && promises.opens_without_peer,
+            Need::LongSegments => promises.takes_long,
             Need::Link => promises.link_goes_down,
             Need::Misbehaviour => promises.peer_misbehaves && promises.peer_dies,
         }

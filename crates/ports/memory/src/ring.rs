@@ -5,10 +5,10 @@
 //!  ... free | len frame | len frame | free ...        positions count bytes and never wrap;
 //!                                                     a place is position modulo capacity
 //! ```
-//! A record is a word with the frame's length in its lower half and into what it is cut in the upper
-//! one ([`Long`]), then the frame, padded to eight bytes. A frame never wraps around the end: a
-//! record of [`SKIP`] fills the rest. The writer makes records visible, and the reader gives places
-//! back, once a burst.
+//! A record is a word with the frame's length in its lower half and into what it is cut in the
+//! upper one ([`Long`]), then the frame, padded to eight bytes. A frame never wraps around the end:
+//! a record of [`SKIP`] fills the rest. The writer makes records visible, and the reader gives
+//! places back, once a burst.
 
 use std::cell::UnsafeCell;
 use std::io;

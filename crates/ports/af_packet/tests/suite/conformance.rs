@@ -74,6 +74,7 @@ impl Bench for Veth {
             opens_without_peer: false,
             peer_survives_reopening: true,
             link_goes_down: true,
+            takes_long: true,
             ..Promises::default()
         }
     }

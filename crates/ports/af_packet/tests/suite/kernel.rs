@@ -108,7 +108,13 @@ fn checksums_that_the_kernel_puts_off_are_completed() {
 
 #[test]
 fn long_segments_come_in_whole_or_in_pieces_and_leave_as_they_came() {
-    let Some(mut pair) = pair(Ring::Blocks) else { return };
+    for ring in [Ring::Blocks, Ring::Frames] {
+        let Some(pair) = pair(ring) else { return };
+        carry_long_segments(pair);
+    }
+}
+
+fn carry_long_segments(mut pair: Pair) {
     let socket = pair.far.run(|| UdpSocket::bind("192.0.2.2:7")).expect("runs").expect("bound");
     set_option(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, 1000);
     let data: Vec<u8> = (0..5100_u32).map(|at| (at * at) as u8).collect();

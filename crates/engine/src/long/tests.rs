@@ -1,0 +1,136 @@
+//! What comes in whole or in pieces, and what leaves by a port that takes pieces alone.
+
+use packet::LONG_BYTES_MAX;
+
+use super::*;
+
+/// A segment of TCP over IPv4 with `len` bytes of payload, and what it lacks.
+fn segment(len: usize, may_be_cut: bool) -> (Vec<u8>, Header) {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0]);
+    frame.extend((40 + len as u16).to_be_bytes());
+    frame.extend([0, 1, if may_be_cut { 0 } else { 0x40 }, 0, 64, 6, 0, 0]);
+    frame.extend([192, 0, 2, 1, 198, 51, 100, 2]);
+    frame.extend([0x80, 9, 0, 179, 0, 0, 0, 9, 0, 0, 0, 7, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+    frame.extend((0..len).map(|at| (at * at >> 3) as u8));
+    let gso = if len > 1000 { Gso::TcpIpv4 } else { Gso::None };
+    let header = Header {
+        flags: Header::NEEDS_CHECKSUM,
+        gso,
+        segment_len: 1000,
+        checksum_start: 34,
+        checksum_offset: 16,
+        ..Header::default()
+    };
+    (frame, header)
+}
+
+/// The sequence number and the payload's length of each frame.
+fn pieces(batch: &Batch) -> Vec<(u8, usize)> {
+    batch.slots().map(|slot| (batch.frame(slot)[41], batch.frame_len(slot) - 54)).collect()
+}
+
+fn batch(capacity: usize, long: usize) -> Batch {
+    Batch::new(capacity, Room { headroom: 128, frame: 1514, long }).expect("memory")
+}
+
+#[test]
+fn a_segment_comes_in_whole_where_there_is_room_and_in_pieces_over_several_batches_else() {
+    let mut intake = Intake::default();
+    let (frame, header) = segment(3500, false);
+    let parts = [&frame[..12], &[0x81, 0, 0, 5][..], &frame[12..]];
+    let mut whole = batch(4, LONG_BYTES_MAX);
+    let taken = intake.take(&mut whole, PortId(3), parts, &header);
+    assert_eq!(taken, Taken { frames: 1, bytes: 3558, ..Taken::default() });
+    assert_eq!((whole.long(0), whole.port(0)), (Long::new(3500, 1000), PortId(3)));
+    assert!(whole.frame(0) == parts.concat() && intake.is_idle());
+
+    let mut few = batch(2, 0);
+    let (frame, header) = segment(3500, false);
+    let taken = intake.take(&mut few, PortId(3), [&frame, &[], &[]], &header);
+    assert_eq!((taken.frames, intake.is_idle()), (1, false), "one for sure");
+    assert_eq!(intake.go_on(&mut few, PortId(3), 9).frames, 1, "there is no more room");
+    assert_eq!(pieces(&few), [(9, 1000), (9_u8.wrapping_add(232), 1000)]);
+    few.clear();
+    assert_eq!(intake.go_on(&mut few, PortId(3), 9).frames, 2);
+    assert!(intake.is_idle());
+    assert_eq!(pieces(&few).iter().map(|piece| piece.1).collect::<Vec<_>>(), [1000, 500]);
+    // Routers may fragment it, so that what comes of it differs from frame to frame.
+    let (frame, header) = segment(2500, true);
+    whole.clear();
+    intake.take(&mut whole, PortId(3), [&frame, &[], &[]], &header);
+    intake.go_on(&mut whole, PortId(3), 9);
+    assert_eq!((whole.len(), whole.has_long()), (3, false));
+}
+
+#[test]
+fn what_is_too_long_or_not_what_is_said_is_counted() {
+    let mut intake = Intake::default();
+    let mut batch = batch(4, LONG_BYTES_MAX);
+    let (frame, header) = segment(5000, false);
+    let parts = [&frame[..], &[], &[]];
+    let jumbo = Header { segment_len: 2000, ..header };
+    let taken = intake.take(&mut batch, PortId(0), parts, &jumbo);
+    assert_eq!(taken, Taken { frames: 1, bytes: 1054, too_long: 2, unfit: 0 });
+    assert!(intake.is_idle(), "the last piece is short enough");
+    for header in [
+        Header { gso: Gso::TcpIpv6, ..header },
+        Header { gso: Gso::Other(3), ..header },
+        Header { segment_len: 0, ..header },
+        Header { gso: Gso::None, checksum_start: 6000, ..header },
+    ] {
+        let taken = intake.take(&mut batch, PortId(0), parts, &header);
+        assert_eq!(taken.unfit + taken.too_long, 1, "{header:?}");
+    }
+    let (frame, header) = segment(500, false);
+    let header = Header { checksum_offset: 5000, ..header };
+    assert_eq!(intake.take(&mut batch, PortId(0), [&frame, &[], &[]], &header).unfit, 1);
+    assert_eq!(batch.len(), 1, "nothing else came in");
+}
+
+/// A port that keeps what it gets, up to a number of frames.
+#[derive(Default)]
+struct Keeper {
+    kept: Vec<(u8, usize)>,
+    room: usize,
+}
+
+impl Port for Keeper {
+    fn receive(&mut self, _: &mut Batch, _: usize, _: Ticks) -> usize {
+        0
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], _: Ticks) -> usize {
+        let taken = slots.len().min(self.room - self.kept.len());
+        let of = |slot: &Slot| (batch.frame(*slot)[41], batch.frame_len(*slot) - 54);
+        assert!(slots.iter().all(|slot| batch.long(*slot).is_none()), "pieces alone");
+        self.kept.extend(slots[..taken].iter().map(of));
+        taken
+    }
+}
+
+#[test]
+fn a_port_that_takes_no_long_segments_gets_pieces_in_their_order() {
+    let room = Room { headroom: 128, frame: 1514, long: LONG_BYTES_MAX };
+    let mut cutting = Cutting::new(room).expect("memory");
+    let mut batch = batch(8, LONG_BYTES_MAX);
+    let mut add = |len: usize| {
+        let (frame, _) = segment(len, false);
+        let room = batch.append_any(PortId(0), frame.len(), Long::new(len, 1000));
+        room.expect("room").copy_from_slice(&frame);
+    };
+    [100, 1200, 200, 2100, 60_000].into_iter().for_each(&mut add);
+    let mut keeper = Keeper { room: 1000, ..Keeper::default() };
+    let sent = cutting.transmit(&mut keeper, &mut batch, &[0, 1, 2, 3], 0);
+    assert_eq!(sent, Sent { accepted: 4, unfit: 0 });
+    let lens: Vec<usize> = keeper.kept.iter().map(|piece| piece.1).collect();
+    assert_eq!(lens, [100, 1000, 200, 200, 1000, 1000, 100]);
+    // It is full within the second one.
+    let mut keeper = Keeper { room: 3, ..Keeper::default() };
+    let sent = cutting.transmit(&mut keeper, &mut batch, &[3, 1], 0);
+    assert_eq!(sent, Sent { accepted: 1, unfit: 0 });
+    // Somebody has made something else of it.
+    batch.frame_mut(4)[23] = 1;
+    let sent = cutting.transmit(&mut keeper, &mut batch, &[4], 0);
+    assert_eq!(sent, Sent { accepted: 0, unfit: 1 });
+}

@@ -10,7 +10,7 @@ use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, arp, ethernet, ipv4, ipv6};
 
 use crate::bypass::Bypass;
-use crate::config::{Config, PoolsAnswer, Prefixed};
+use crate::config::{Config, PoolsAnswer, Prefixed, Role};
 use crate::ds_lite::{self, DsLite};
 use crate::further::{Further, Own, numbered};
 use crate::hosting::{has_ipv6, host_interfaces};
@@ -58,7 +58,7 @@ pub struct Interfaces {
     outside: Vec<Prefixed<Ipv4Addr>>,
     /// Whether it answers for those.
     answers_pools: bool,
-    pools_answer: PoolsAnswer,
+    always_answers_pools: bool,
     /// Those that the host has, too.
     hosted: Vec<PortId>,
     /// The numbers of all by port and VLAN.
@@ -116,8 +116,8 @@ impl Interfaces {
             has_calls: config.alg.pptp,
             networks: config.inside.clone(),
             outside: config.outside().map(|(_, network)| network).collect(),
-            answers_pools: config.pools_answer == PoolsAnswer::Always,
-            pools_answer: config.pools_answer,
+            answers_pools: always_answers(config),
+            always_answers_pools: always_answers(config),
             hosted: host_interfaces(config).iter().map(|one| PortId(one.number as u8)).collect(),
             names: [("inside", INSIDE), ("outside", OUTSIDE)]
                 .map(|(name, port)| (PortName::new(name), 0, port))
@@ -270,7 +270,7 @@ impl Interfaces {
 
     /// Says whether it is the active one of several NATs.
     pub(crate) fn set_active(&mut self, active: bool) {
-        self.answers_pools = active || self.pools_answer == PoolsAnswer::Always;
+        self.answers_pools = active || self.always_answers_pools;
     }
 
     /// Makes a virtual address an interface's.
@@ -341,6 +341,12 @@ impl Interfaces {
     pub fn set_outside(&mut self, addresses: &Addresses) {
         self.outside = addresses.networks().collect();
     }
+}
+
+/// Whether questions for the addresses of pools are answered whoever is active: a standby would
+/// draw packets to itself that the active NAT has to get.
+fn always_answers(config: &Config) -> bool {
+    config.pools_answer == PoolsAnswer::Always && config.replication.role != Role::Standby
 }
 
 /// Most virtual addresses of an interface: one for each virtual router of a link.

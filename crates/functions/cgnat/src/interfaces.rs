@@ -56,6 +56,8 @@ pub struct Interfaces {
     networks: Vec<Prefixed<Ipv4Addr>>,
     /// Outside addresses, for which the outside port answers ARP.
     outside: Vec<Prefixed<Ipv4Addr>>,
+    /// Whether the outside port's own address is one of them.
+    shares_ip: bool,
     /// Whether it answers for those.
     answers_pools: bool,
     always_answers_pools: bool,
@@ -115,6 +117,7 @@ impl Interfaces {
             bypass: Bypass::new(config),
             has_calls: config.alg.pptp,
             networks: config.inside.clone(),
+            shares_ip: has(config.outside().map(|(_, network)| network), config.outside_ip),
             outside: config.outside().map(|(_, network)| network).collect(),
             answers_pools: always_answers(config),
             always_answers_pools: always_answers(config),
@@ -156,6 +159,12 @@ impl Interfaces {
     /// The IPv4 address of an interface.
     pub fn ip(&self, port: PortId) -> Ipv4Addr {
         self.own(port).map_or(self.ips[side(port)], |own| own.ip)
+    }
+
+    /// Whether subscribers share the IPv4 address of an interface with the NAT itself: what no
+    /// mapping takes is the NAT's own.
+    pub(crate) fn shares_ip(&self, port: PortId) -> bool {
+        self.shares_ip && port == OUTSIDE
     }
 
     /// The IPv6 address of an interface.
@@ -265,7 +274,7 @@ impl Interfaces {
 
     /// Whether an address is outside one of subscribers.
     fn is_outside(&self, address: Ipv4Addr) -> bool {
-        self.outside.iter().any(|network| holds(*network, address.to_bits()))
+        has(self.outside.iter().copied(), address)
     }
 
     /// Says whether it is the active one of several NATs.
@@ -340,7 +349,13 @@ impl Interfaces {
     /// The addresses that the outside port answers for, after a pool came or went.
     pub fn set_outside(&mut self, addresses: &Addresses) {
         self.outside = addresses.networks().collect();
+        self.shares_ip = self.is_outside(self.ip(OUTSIDE));
     }
+}
+
+/// Whether one of these networks has an address.
+fn has(mut networks: impl Iterator<Item = Prefixed<Ipv4Addr>>, address: Ipv4Addr) -> bool {
+    networks.any(|network| holds(network, address.to_bits()))
 }
 
 /// Whether questions for the addresses of pools are answered whoever is active: a standby would

@@ -189,7 +189,13 @@ fn host_interfaces_are_those_of_the_keys() {
         ("{name: h-out,", "{name: all,", "outside-host-interface"),
         ("-interface: h-in", "-interface: h-vlan", "interfaces"),
         ("inside-ip: 100.64.0.1", "inside-ip: 198.18.0.1", "inside-ip"),
-        ("outside-ip: 192.0.2.1", "outside-ip: 198.18.0.1", "outside-ip"),
+        ("outside-ip: 192.0.2.1", "outside-ip: 100.64.0.9", "outside-ip"),
+        ("outside-ip: 192.0.2.1", "outside-ip: 100.64.0.1", "outside-ip"),
+        (
+            "ip: 192.0.2.1,",
+            "ip: 1.1.1.1, static: [{inside: 100.64.0.3/32, outside: 1.1.1.1/32}],",
+            "outside-ip",
+        ),
         ("ip: 192.0.3.1", "ip: 198.18.0.1", "interfaces"),
     ] {
         let keys = KEYS.replace(right, wrong);

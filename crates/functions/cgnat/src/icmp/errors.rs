@@ -27,7 +27,10 @@ impl Pipeline {
         };
         let live = found.map(|number| sessions.records[number as usize]);
         let Some(session) = live.filter(|session| !self.state.times.is_over(session, now)) else {
-            return batch.set_verdict(slot, reasons::drop(reasons::ICMP_NO_SESSION));
+            return match self.is_for_itself(batch, slot) {
+                true => self.receive(batch, slot, now),
+                false => batch.set_verdict(slot, reasons::drop(reasons::ICMP_NO_SESSION)),
+            };
         };
         batch.truncate(slot, usize::from(shape.len));
         let done = match about {

@@ -138,6 +138,9 @@ impl Pipeline {
             Ok(number) => {
                 self.arrive(batch, slot, number, now);
             }
+            Err(reasons::NO_MAPPING) if self.is_for_itself(batch, slot) => {
+                self.receive(batch, slot, now);
+            }
             Err(reason) if first_of_side(batch.port(slot)) == OUTSIDE => {
                 self.refuse(batch, slot, reason)
             }

@@ -240,6 +240,13 @@ impl Interfaces {
         }
     }
 
+    /// Whether subscribers have an IPv4 address, as the sender of a packet knows them.
+    pub(crate) fn is_inside(&self, realm: u16, address: u32) -> bool {
+        let of_vrf = |vrfs: &Vrfs| vrfs.is_subscriber(realm, address);
+        self.networks.iter().any(|network| holds(*network, address))
+            || realm != 0 && self.vrfs.as_ref().is_some_and(of_vrf)
+    }
+
     /// The address that an ARP request asks for at an interface, and the MAC address with which it
     /// is answered: for its own and virtual addresses, on the outside for those of pools and of
     /// hosts inside that are translated without sessions, too. None where it is not answered.

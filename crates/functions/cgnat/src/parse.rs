@@ -328,14 +328,16 @@ fn classify_icmp(
             Ok(ends.class(protocol, to_outside, shape))
         }
         icmp::v4::UNREACHABLE | icmp::v4::TIME_EXCEEDED | PARAMETER_PROBLEM => {
-            quoted(view.payload(), to_outside, shape).map(Class::Error)
+            let to = u32_at(ip, ipv4::offset::DESTINATION);
+            quoted((view.payload(), to), to_outside, shape).map(Class::Error)
         }
         _ => Err(reasons::PROTOCOL),
     }
 }
 
-/// The session of the packet that an ICMP error quotes.
-fn quoted(packet: &[u8], to_outside: bool, shape: Shape) -> Result<About, Reason> {
+/// The session of the packet that an ICMP error to an address quotes, which that one has sent (RFC
+/// 1122 section 3.2.2).
+fn quoted((packet, to): (&[u8], u32), to_outside: bool, shape: Shape) -> Result<About, Reason> {
     let cut = reasons::TRANSPORT_MALFORMED;
     let ip = packet.first_chunk::<{ ipv4::HEADER_LEN }>().ok_or(cut)?;
     let header_len = usize::from(ip[0] & 0x0f) * 4;
@@ -359,6 +361,9 @@ fn quoted(packet: &[u8], to_outside: bool, shape: Shape) -> Result<About, Reason
         }
         _ => return Err(reasons::ICMP_NO_SESSION),
     };
+    if ends.source != to {
+        return Err(reasons::ICMP_NO_SESSION);
+    }
     // A packet that the NAT sent out has the outside address as its source; one that it sent in has
     // the subscriber as its destination.
     Ok(match to_outside {

@@ -347,8 +347,28 @@ impl Model {
         }
         match port == INSIDE {
             true => self.leaving(&packet, now, left),
-            false => self.arriving(&packet, now, left),
+            false => self.coming(port, &packet, now, left),
         }
+    }
+
+    /// A packet for an outside address that came in there.
+    fn coming(
+        &mut self,
+        port: PortId,
+        packet: &Packet,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
+        match self.is_bogon(port, packet.source.0) {
+            true => Err("bogon"),
+            false => self.arriving(packet, now, left),
+        }
+    }
+
+    /// RFC 2827: whether a packet has come in outside from an address that no host there has.
+    fn is_bogon(&self, port: PortId, from: Ipv4Addr) -> bool {
+        let is_known = self.is_outside(from) || self.has_inside(0, from);
+        port == OUTSIDE && (is_known || !networks::is_host(from))
     }
 
     /// What becomes of a packet by the first way in which it becomes what it did; `expected` is

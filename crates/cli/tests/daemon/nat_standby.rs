@@ -18,7 +18,7 @@ const KEY: &str = "of-these-two-nats-alone";
 
 #[test]
 fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
-    let Some(network) = Network::new(&[], &["100.64.0.2"]) else { return };
+    let Some(network) = Network::new(&["ping"], &["100.64.0.2"]) else { return };
     let [inside, outside] = STANDBY;
     let standby = format!(
         "inside-mac: \"{inside}\"\n  outside-mac: \"{outside}\"\n  inside-ip: 100.127.255.253\n  \
@@ -40,6 +40,17 @@ fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
         assert!(from.ip().to_string().starts_with("198.18.0."), "{from}");
         (client, server)
     };
+    // Two that answer for an address of a pool draw packets to the wrong one by turns.
+    network.internet.ip("route add 198.18.0.7/32 dev eth").expect("a route");
+    let answered = |name| tally(&shown(&network, name), "arp-answered");
+    let before = answered("standby");
+    until("an answer for an address of the pool", || {
+        let _ = network.internet.command("ping", &["-c", "1", "-W", "1", "198.18.0.7"], None);
+        let known = network.internet.ip("neigh show 198.18.0.7 dev eth").expect("it tells");
+        known.contains("02:6e:61:74:00:02").then_some(())
+    });
+    assert_eq!(answered("standby"), before, "a standby answers for none");
+
     let (client, server) = open();
     talk(&client, &server, b"through the active NAT");
     until("the standby to know what the active NAT knows", || {
@@ -55,6 +66,15 @@ fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
 
     // SIGKILL: it says goodbye to nobody.
     drop(active);
+    let is_active = r#"{"set-active": {"active": true}}"#;
+    let (code, _, told) = network.lab.run(&["set", is_active, "--name", "standby"]);
+    assert_eq!(code, 0, "{told}");
+    network.internet.ip("neigh flush dev eth").expect("it is there");
+    until("the standby to answer for the pool", || {
+        let _ = network.internet.command("ping", &["-c", "1", "-W", "1", "198.18.0.7"], None);
+        let known = network.internet.ip("neigh show 198.18.0.7 dev eth").expect("it tells");
+        known.contains(outside).then_some(())
+    });
     move_to(&network.subscribers, "100.127.255.254", inside);
     move_to(&network.internet, "192.0.2.1", outside);
     talk(&client, &server, b"through the standby");

@@ -302,6 +302,13 @@ pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, Invalid> {
             QUERIES.to_vec(),
         ),
         of(
+            "packets to subscribers' own networks turn around, and sources from outside are not \
+             judged"
+                .to_owned(),
+            vec!["to-inside", "bogon"],
+            vec![],
+        ),
+        of(
             "pings are not answered: the kernel's replies have their own identifications and no \
              flags, which could not be compared"
                 .to_owned(),

@@ -48,7 +48,7 @@ pub struct Config {
     /// The IPv4 address of the inside port, which answers ARP.
     pub inside_ip: Ipv4Addr,
     /// The IPv4 address of the outside port, which answers ARP; ARP for the addresses of pools is
-    /// answered there, too.
+    /// answered there, too. A pool may have it (masquerading).
     pub outside_ip: Ipv4Addr,
     /// Length of the prefix of the inside link, as the host's interface has it.
     #[schemars(range(min = 1, max = 32))]

@@ -71,7 +71,8 @@ pub enum Update {
     /// Whether this NAT is the one that packets go through, of two that share their outside
     /// addresses; whoever decides that, VRRP say, tells it, and may tell it twice. One in the
     /// replication `role: pair` tells the other one of its sessions while it is active, and is told
-    /// while it is not; with `pools-answer: active` it answers for pools while it is.
+    /// while it is not; with `pools-answer: active`, or `role: standby`, it answers for pools while
+    /// it is.
     SetActive {
         /// Whether it is.
         active: bool,

@@ -10,7 +10,7 @@ use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, arp, ethernet, ipv4, ipv6};
 
 use crate::bypass::Bypass;
-use crate::config::{Config, PoolsAnswer, Prefixed};
+use crate::config::{Config, PoolsAnswer, Prefixed, Role};
 use crate::ds_lite::{self, DsLite};
 use crate::further::{Further, Own, numbered};
 use crate::hosting::{has_ipv6, host_interfaces};
@@ -56,9 +56,11 @@ pub struct Interfaces {
     networks: Vec<Prefixed<Ipv4Addr>>,
     /// Outside addresses, for which the outside port answers ARP.
     outside: Vec<Prefixed<Ipv4Addr>>,
+    /// Whether the outside port's own address is one of them.
+    shares_ip: bool,
     /// Whether it answers for those.
     answers_pools: bool,
-    pools_answer: PoolsAnswer,
+    always_answers_pools: bool,
     /// Those that the host has, too.
     hosted: Vec<PortId>,
     /// The numbers of all by port and VLAN.
@@ -115,9 +117,10 @@ impl Interfaces {
             bypass: Bypass::new(config),
             has_calls: config.alg.pptp,
             networks: config.inside.clone(),
+            shares_ip: has(config.outside().map(|(_, network)| network), config.outside_ip),
             outside: config.outside().map(|(_, network)| network).collect(),
-            answers_pools: config.pools_answer == PoolsAnswer::Always,
-            pools_answer: config.pools_answer,
+            answers_pools: always_answers(config),
+            always_answers_pools: always_answers(config),
             hosted: host_interfaces(config).iter().map(|one| PortId(one.number as u8)).collect(),
             names: [("inside", INSIDE), ("outside", OUTSIDE)]
                 .map(|(name, port)| (PortName::new(name), 0, port))
@@ -156,6 +159,12 @@ impl Interfaces {
     /// The IPv4 address of an interface.
     pub fn ip(&self, port: PortId) -> Ipv4Addr {
         self.own(port).map_or(self.ips[side(port)], |own| own.ip)
+    }
+
+    /// Whether subscribers share the IPv4 address of an interface with the NAT itself: what no
+    /// mapping takes is the NAT's own.
+    pub(crate) fn shares_ip(&self, port: PortId) -> bool {
+        self.shares_ip && port == OUTSIDE
     }
 
     /// The IPv6 address of an interface.
@@ -231,6 +240,13 @@ impl Interfaces {
         }
     }
 
+    /// Whether subscribers have an IPv4 address, as the sender of a packet knows them.
+    pub(crate) fn is_inside(&self, realm: u16, address: u32) -> bool {
+        let of_vrf = |vrfs: &Vrfs| vrfs.is_subscriber(realm, address);
+        self.networks.iter().any(|network| holds(*network, address))
+            || realm != 0 && self.vrfs.as_ref().is_some_and(of_vrf)
+    }
+
     /// The address that an ARP request asks for at an interface, and the MAC address with which it
     /// is answered: for its own and virtual addresses, on the outside for those of pools and of
     /// hosts inside that are translated without sessions, too. None where it is not answered.
@@ -265,12 +281,12 @@ impl Interfaces {
 
     /// Whether an address is outside one of subscribers.
     fn is_outside(&self, address: Ipv4Addr) -> bool {
-        self.outside.iter().any(|network| holds(*network, address.to_bits()))
+        has(self.outside.iter().copied(), address)
     }
 
     /// Says whether it is the active one of several NATs.
     pub(crate) fn set_active(&mut self, active: bool) {
-        self.answers_pools = active || self.pools_answer == PoolsAnswer::Always;
+        self.answers_pools = active || self.always_answers_pools;
     }
 
     /// Makes a virtual address an interface's.
@@ -340,7 +356,19 @@ impl Interfaces {
     /// The addresses that the outside port answers for, after a pool came or went.
     pub fn set_outside(&mut self, addresses: &Addresses) {
         self.outside = addresses.networks().collect();
+        self.shares_ip = self.is_outside(self.ip(OUTSIDE));
     }
+}
+
+/// Whether one of these networks has an address.
+fn has(mut networks: impl Iterator<Item = Prefixed<Ipv4Addr>>, address: Ipv4Addr) -> bool {
+    networks.any(|network| holds(network, address.to_bits()))
+}
+
+/// Whether questions for the addresses of pools are answered whoever is active: a standby would
+/// draw packets to itself that the active NAT has to get.
+fn always_answers(config: &Config) -> bool {
+    config.pools_answer == PoolsAnswer::Always && config.replication.role != Role::Standby
 }
 
 /// Most virtual addresses of an interface: one for each virtual router of a link.

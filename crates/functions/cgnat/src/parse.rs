@@ -21,7 +21,7 @@ use crate::types::sides::{INSIDE, OUTSIDE, first_of_side, is_further, is_inside}
 pub struct Plain {
     /// The interfaces' Ethernet addresses.
     stations: [u64; 2],
-    /// The interfaces' own IPv4 addresses.
+    /// The interfaces' own IPv4 addresses; 0 where subscribers share it.
     own: [u32; 2],
 }
 
@@ -52,7 +52,11 @@ impl Plain {
         if interfaces.bypass.is_some() {
             stations = [u64::MAX; 2];
         }
-        Plain { stations, own: ports.map(|port| interfaces.ip(port).to_bits()) }
+        let own = ports.map(|port| match interfaces.shares_ip(port) {
+            true => 0,
+            false => interfaces.ip(port).to_bits(),
+        });
+        Plain { stations, own }
     }
 
     /// The class of a plain frame at a further interface; none of all others.
@@ -199,10 +203,15 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
         Malformed::BadChecksum => reasons::IP_CHECKSUM,
         _ => reasons::IP_MALFORMED,
     })?;
-    let to_outside = is_inside(port);
     let to = view.destination();
-    if own.ip(port) == to || own.virtuals().get(port.0.into(), to.into()).is_some() {
+    if own.virtuals().get(port.0.into(), to.into()).is_some() {
         return Ok(Class::Local);
+    }
+    if own.ip(port) == to {
+        return match own.shares_ip(port) {
+            true => classify_shared(packet, &view, (port, own)),
+            false => Ok(Class::Local),
+        };
     }
     if let Some(siit) = &own.siit
         && siit.takes(&view, port)
@@ -214,6 +223,35 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
     {
         return Ok(Class::Bypassed);
     }
+    classify_transit(packet, &view, (port, own))
+}
+
+/// A packet for the address that subscribers share with the NAT itself: queries are the NAT's, and
+/// so is what no mapping can take, and what is for the next hop alone.
+fn classify_shared(
+    packet: &[u8],
+    view: &ipv4::View<'_>,
+    at: (PortId, &Interfaces),
+) -> Result<Class, Reason> {
+    match classify_transit(packet, view, at) {
+        Ok(Class::FromOutside(_, shape)) if is_query(view, shape) => Ok(Class::Local),
+        Err(reasons::PROTOCOL | reasons::TTL_EXPIRED | reasons::ICMP_NO_SESSION) => {
+            Ok(Class::Local)
+        }
+        other => other,
+    }
+}
+
+fn is_query(view: &ipv4::View<'_>, shape: Shape) -> bool {
+    view.protocol() == protocol::ICMP && shape.tcp_flags == 0
+}
+
+fn classify_transit(
+    packet: &[u8],
+    view: &ipv4::View<'_>,
+    (port, own): (PortId, &Interfaces),
+) -> Result<Class, Reason> {
+    let to_outside = is_inside(port);
     let Some(ip) = packet.first_chunk::<{ ipv4::HEADER_LEN }>() else {
         return Err(reasons::IP_MALFORMED);
     };
@@ -290,14 +328,16 @@ fn classify_icmp(
             Ok(ends.class(protocol, to_outside, shape))
         }
         icmp::v4::UNREACHABLE | icmp::v4::TIME_EXCEEDED | PARAMETER_PROBLEM => {
-            quoted(view.payload(), to_outside, shape).map(Class::Error)
+            let to = u32_at(ip, ipv4::offset::DESTINATION);
+            quoted((view.payload(), to), to_outside, shape).map(Class::Error)
         }
         _ => Err(reasons::PROTOCOL),
     }
 }
 
-/// The session of the packet that an ICMP error quotes.
-fn quoted(packet: &[u8], to_outside: bool, shape: Shape) -> Result<About, Reason> {
+/// The session of the packet that an ICMP error to an address quotes, which that one has sent (RFC
+/// 1122 section 3.2.2).
+fn quoted((packet, to): (&[u8], u32), to_outside: bool, shape: Shape) -> Result<About, Reason> {
     let cut = reasons::TRANSPORT_MALFORMED;
     let ip = packet.first_chunk::<{ ipv4::HEADER_LEN }>().ok_or(cut)?;
     let header_len = usize::from(ip[0] & 0x0f) * 4;
@@ -321,6 +361,9 @@ fn quoted(packet: &[u8], to_outside: bool, shape: Shape) -> Result<About, Reason
         }
         _ => return Err(reasons::ICMP_NO_SESSION),
     };
+    if ends.source != to {
+        return Err(reasons::ICMP_NO_SESSION);
+    }
     // A packet that the NAT sent out has the outside address as its source; one that it sent in has
     // the subscriber as its destination.
     Ok(match to_outside {

@@ -62,6 +62,11 @@ reasons! {
     /// From inside, to an address that no host outside has, or translated without a session and
     /// with one that no host has, or the prefix does not carry.
     MARTIAN = "martian",
+    /// From inside, to an address of subscribers, which none of the outside is (RFC 6598 section 4).
+    TO_INSIDE = "to-inside",
+    /// From outside, with an address that no host there has: of this host, a group, subscribers or a
+    /// pool (RFC 2827).
+    BOGON = "bogon",
     /// For the NAT itself, and no echo request; to the AFTR, and no IPv4 in it.
     LOCAL = "local",
     /// For the server of the Port Control Protocol, and none that is answered: no request, or one
@@ -93,7 +98,7 @@ reasons! {
     /// From outside, for mappings with so many sessions that looking through them would take too
     /// long.
     BUSY = "mapping-busy",
-    /// An ICMP error about a packet of no session.
+    /// An ICMP error about a packet of no session, or of another one than it is for.
     ICMP_NO_SESSION = "icmp-no-session",
     /// A subscriber sends to another's outside address, and that is switched off.
     HAIRPIN_OFF = "hairpin-off",

@@ -26,6 +26,7 @@ pub fn validate(config: &mut Config) -> Result<(), Invalid> {
     crate::pcp::validate::validate(config)?;
     crate::further::validate::validate(config)?;
     crate::hosting::validate::validate(config)?;
+    validate_own(config)?;
     validate_next_hops(config)?;
     validate_logging(config)?;
     Ok(())
@@ -123,6 +124,45 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
                 "static",
                 format!("{} and {} differ in size", text(rule.inside), text(rule.outside)),
                 "Give networks of the same length",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The NAT's own addresses are nobody else's, but for that of the outside port, which subscribers
+/// may share.
+fn validate_own(config: &Config) -> Result<(), Invalid> {
+    let (inside, outside) = (config.inside_ip, config.outside_ip);
+    if inside == outside {
+        return refuse(
+            "outside-ip",
+            format!("{outside} is the address of the inside port, too"),
+            "Give each port an address of its link; subscribers send to 'inside-ip'",
+        );
+    }
+    if let Some(network) = config.inside.iter().find(|it| holds(**it, outside.to_bits())) {
+        return refuse(
+            "outside-ip",
+            format!("{outside} is inside, in {}", text(*network)),
+            "Give an address of the outside link, or keep its network out of 'inside'",
+        );
+    }
+    let mut own = config.static_rules.iter().map(|rule| rule.outside);
+    if let Some(network) = own.find(|it| holds(*it, outside.to_bits())) {
+        return refuse(
+            "outside-ip",
+            format!("one subscriber has all ports of {outside}, by {} of 'static'", text(network)),
+            "Give another address to the port or the subscriber; one of 'pools' may be the port's",
+        );
+    }
+    let further = config.interfaces.iter().map(|one| ("interfaces", one.ip));
+    for (key, ip) in [("inside-ip", inside)].into_iter().chain(further) {
+        if let Some((_, network)) = config.outside().find(|(_, it)| holds(*it, ip.to_bits())) {
+            return refuse(
+                key,
+                format!("subscribers share {ip}, of {}", text(network)),
+                "Give an address that no pool and no rule has; only 'outside-ip' may be shared",
             );
         }
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use function_cgnat::config::Family;
 use function_cgnat::control::Update;
-use function_cgnat::types::sides::INSIDE;
+use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::check::{Expected, Oracle, left};
 use packet::PortId;
 
@@ -264,16 +264,52 @@ impl Model {
         if sum(&packet[..header]) != 0xffff {
             return Err("ip-checksum");
         }
-        if self.is_itself(port, address(packet, 16)) {
-            return Err("local");
-        }
+        let to = address(packet, 16);
         let packet = &packet[..total];
+        if self.is_itself(port, to) {
+            let is_shared = port == OUTSIDE && to == self.config.outside_ip && self.is_outside(to);
+            return match is_shared && !is_query(packet) {
+                true => self.judge_shared((port, packet), header, now, left),
+                false => Err("local"),
+            };
+        }
         if self.is_siit(port, packet) {
             return self.judge_siit_ipv4(port, packet);
         }
         if self.is_bypassed(port, packet) {
             return self.judge_bypassed(port, packet);
         }
+        self.judge_transit((port, packet), header, now, left)
+    }
+
+    /// A packet for the address that subscribers share with the port: what no mapping takes is for
+    /// the port, and so is what has no hop left.
+    fn judge_shared(
+        &mut self,
+        (port, packet): (PortId, &[u8]),
+        header: usize,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
+        let is_whole = word(packet, 6) & 0x3fff == 0;
+        match self.judge_transit((port, packet), header, now, left) {
+            Err("no-mapping" | "protocol-unsupported" | "ttl-expired" | "icmp-no-session")
+                if is_whole =>
+            {
+                Err("local")
+            }
+            other => other,
+        }
+    }
+
+    /// A sound packet that goes through.
+    fn judge_transit(
+        &mut self,
+        (port, packet): (PortId, &[u8]),
+        header: usize,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
         if word(packet, 6) & 0x3fff != 0 {
             return self.judge_fragment(port, packet, now, left);
         }
@@ -311,8 +347,28 @@ impl Model {
         }
         match port == INSIDE {
             true => self.leaving(&packet, now, left),
-            false => self.arriving(&packet, now, left),
+            false => self.coming(port, &packet, now, left),
         }
+    }
+
+    /// A packet for an outside address that came in there.
+    fn coming(
+        &mut self,
+        port: PortId,
+        packet: &Packet,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
+        match self.is_bogon(port, packet.source.0) {
+            true => Err("bogon"),
+            false => self.arriving(packet, now, left),
+        }
+    }
+
+    /// RFC 2827: whether a packet has come in outside from an address that no host there has.
+    fn is_bogon(&self, port: PortId, from: Ipv4Addr) -> bool {
+        let is_known = self.is_outside(from) || self.has_inside(0, from);
+        port == OUTSIDE && (is_known || !networks::is_host(from))
     }
 
     /// What becomes of a packet by the first way in which it becomes what it did; `expected` is
@@ -350,4 +406,11 @@ impl Model {
         }
         found
     }
+}
+
+/// Whether a whole and sound packet is a query of ICMP.
+fn is_query(packet: &[u8]) -> bool {
+    let message = &packet[usize::from(packet[0] % 16) * 4..];
+    let is_whole = word(packet, 6) & 0x3fff == 0 && packet[9] == 1;
+    is_whole && message.len() >= 8 && sum(message) == 0xffff && [8, 13].contains(&message[0])
 }

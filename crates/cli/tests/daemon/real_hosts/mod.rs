@@ -2,6 +2,7 @@
 //! IPv6 included, each in a namespace of its own.
 
 mod bridge;
+mod nat;
 mod offloads;
 
 use std::time::Duration;
@@ -47,5 +48,9 @@ impl Hosts {
     /// Starts a daemon with this file.
     pub fn start(&self, text: &str) -> Child {
         self.lab.start(&self.lab.write("daemon.yaml", text))
+    }
+    /// Waits for an answer of an address to the left host.
+    pub fn ping(&self, address: &str) {
+        self.left.command("ping", &["-c", "1", "-W", "5", address], None).expect("an answer");
     }
 }

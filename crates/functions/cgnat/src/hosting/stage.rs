@@ -115,6 +115,18 @@ impl Pipeline {
         self.interfaces.virtuals().get(port.0.into(), to.into())
     }
 
+    /// Whether a packet that no mapping takes is for the address that subscribers share with the
+    /// NAT itself, and whole.
+    pub(crate) fn is_for_itself(&self, batch: &Batch, slot: Slot) -> bool {
+        let port = batch.port(slot);
+        self.interfaces.shares_ip(port) && {
+            let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).unwrap_or_default();
+            ipv4::View::parse_without_checksum(packet).is_ok_and(|view| {
+                view.destination() == self.interfaces.ip(port) && !view.is_fragment()
+            })
+        }
+    }
+
     /// Whether an address is a virtual one of an interface.
     pub(crate) fn is_virtual(&self, port: PortId, address: u32) -> bool {
         let virtuals = self.interfaces.virtuals();

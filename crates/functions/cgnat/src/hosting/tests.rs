@@ -43,7 +43,11 @@ struct Nat {
 
 impl Nat {
     fn new() -> Nat {
-        let mut config: Config = serde_saphyr::from_str(KEYS).expect("a section");
+        Nat::with(KEYS)
+    }
+
+    fn with(keys: &str) -> Nat {
+        let mut config: Config = serde_saphyr::from_str(keys).expect("a section");
         Cgnat::validate(&mut config).expect("keys that fit");
         let shard = Shard { index: 0, count: 1 };
         let pipeline = Pipeline::new(&config, shard, Clock::with_rate(1e9), 0).expect("memory");
@@ -185,7 +189,13 @@ fn host_interfaces_are_those_of_the_keys() {
         ("{name: h-out,", "{name: all,", "outside-host-interface"),
         ("-interface: h-in", "-interface: h-vlan", "interfaces"),
         ("inside-ip: 100.64.0.1", "inside-ip: 198.18.0.1", "inside-ip"),
-        ("outside-ip: 192.0.2.1", "outside-ip: 198.18.0.1", "outside-ip"),
+        ("outside-ip: 192.0.2.1", "outside-ip: 100.64.0.9", "outside-ip"),
+        ("outside-ip: 192.0.2.1", "outside-ip: 100.64.0.1", "outside-ip"),
+        (
+            "ip: 192.0.2.1,",
+            "ip: 1.1.1.1, static: [{inside: 100.64.0.3/32, outside: 1.1.1.1/32}],",
+            "outside-ip",
+        ),
         ("ip: 192.0.3.1", "ip: 198.18.0.1", "interfaces"),
     ] {
         let keys = KEYS.replace(right, wrong);
@@ -235,6 +245,18 @@ fn the_active_nat_alone_answers_and_forwards() {
             nat.pipeline.apply(gone, 0).expect("it is there");
             assert_eq!(nat.pipeline.apply(gone, 0), Err(Refusal::NotFound));
         }
+    }
+}
+
+#[test]
+fn a_standby_answers_for_itself_alone_until_it_is_the_active_one() {
+    let standby = "pools-answer: always, replication: {role: standby}";
+    let keys = KEYS.replace("pools-answer: active", standby);
+    let mut nat = Nat::with(&keys);
+    assert_eq!(nat.answers(OUTSIDE, SHARED), None, "nobody has said that it is");
+    for is_active in [true, false] {
+        nat.pipeline.apply(Update::SetActive { active: is_active }, 0).expect("it may be");
+        assert_eq!(nat.answers(OUTSIDE, SHARED).is_some(), is_active);
     }
 }
 

@@ -8,7 +8,7 @@ use stages::icmpv4::is_host;
 
 use crate::config::Config;
 use crate::hosting::host_interfaces;
-use crate::types::networks::{holds, refuse};
+use crate::types::networks::refuse;
 use crate::types::sides::{INSIDE, OUTSIDE};
 
 /// Checks the keys.
@@ -34,10 +34,9 @@ pub(crate) fn validate(config: &Config) -> Result<(), Invalid> {
             return refuse(key, what, "Give each a name of its own");
         }
         let Some(ip) = one.ip else { continue };
-        let is_shared = |(_, network)| holds(network, ip.address.to_bits());
-        if !is_host(ip.address) || config.outside().any(is_shared) {
-            let what = format!("{name} would have {}, which subscribers share", ip.address);
-            return refuse(key_of_ip, what, "Give the interface an address that is in no pool");
+        if !is_host(ip.address) {
+            let what = format!("{name} would have {}, which is no host's address", ip.address);
+            return refuse(key_of_ip, what, "Give the interface the address of a single host");
         }
     }
     Ok(())

@@ -16,6 +16,11 @@ use crate::types::sides::{INSIDE, OUTSIDE};
 impl Pipeline {
     /// An ICMP error about a packet of a session, which it neither uses nor ends (RFC 5508 REQ-6).
     pub(crate) fn error(&mut self, batch: &mut Batch, slot: Slot, about: About, now: Moment) {
+        let source = batch.frame(slot).get(SOURCE..).and_then(<[u8]>::first_chunk);
+        let source = source.map_or(0, |source| u32::from_be_bytes(*source));
+        if self.is_bogon(batch.port(slot), source) {
+            return self.refuse(batch, slot, reasons::BOGON);
+        }
         let sessions = &self.state.sessions;
         let (found, shape) = match about {
             About::Outside(key, shape) => {
@@ -27,7 +32,10 @@ impl Pipeline {
         };
         let live = found.map(|number| sessions.records[number as usize]);
         let Some(session) = live.filter(|session| !self.state.times.is_over(session, now)) else {
-            return batch.set_verdict(slot, reasons::drop(reasons::ICMP_NO_SESSION));
+            return match self.is_for_itself(batch, slot) {
+                true => self.receive(batch, slot, now),
+                false => batch.set_verdict(slot, reasons::drop(reasons::ICMP_NO_SESSION)),
+            };
         };
         batch.truncate(slot, usize::from(shape.len));
         let done = match about {
@@ -103,6 +111,9 @@ impl Pipeline {
         other.filter(is_live).map(Sender::Here).ok_or(reasons::ICMP_NO_SESSION)
     }
 }
+
+/// Where a frame has its source, of IPv4.
+const SOURCE: usize = ethernet::HEADER_LEN + ipv4::offset::SOURCE;
 
 /// A subscriber that has sent a packet to another one's outside address.
 enum Sender {

@@ -152,7 +152,11 @@ impl Nat64 {
                         Ok(class(protocol::ICMP, (identifier, 0), shape))
                     }
                     v6::UNREACHABLE | v6::TOO_BIG | v6::TIME_EXCEEDED | v6::PARAMETER_PROBLEM => {
-                        self.quoted(packet).map(|key| Class::Error(About::Inside(key, shape)))
+                        let key = self.quoted(packet)?;
+                        match key.far.address() == far.to_bits() {
+                            true => Ok(Class::Error(About::Inside(key, shape))),
+                            false => Err(reasons::ICMP_NO_SESSION),
+                        }
                     }
                     _ => Err(reasons::PROTOCOL),
                 }

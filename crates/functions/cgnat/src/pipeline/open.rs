@@ -1,7 +1,7 @@
 //! Packets without a session: those that may open one, and those that are refused.
 
 use machine::memory::prefetch_at;
-use packet::{Batch, Reason, Slot, Verdict};
+use packet::{Batch, PortId, Reason, Slot, Verdict};
 use wire::tcp;
 
 use crate::pipeline::Pipeline;
@@ -134,15 +134,30 @@ impl Pipeline {
     pub(crate) fn open_from_outside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
         let index = usize::from(slot);
         let (key, hash) = (self.scratch.outside[index], self.scratch.hash[index]);
+        if self.is_bogon(batch.port(slot), key.far.address()) {
+            return self.refuse(batch, slot, reasons::BOGON);
+        }
         match self.state.open_from_outside(&key, hash, now) {
             Ok(number) => {
                 self.arrive(batch, slot, number, now);
+            }
+            Err(reasons::NO_MAPPING) if self.is_for_itself(batch, slot) => {
+                self.receive(batch, slot, now);
             }
             Err(reason) if first_of_side(batch.port(slot)) == OUTSIDE => {
                 self.refuse(batch, slot, reason)
             }
             // A subscriber of another worker is told what one of this worker would be told.
             Err(reason) => self.refuse_and_tell(batch, slot, reason),
+        }
+    }
+
+    /// Whether a packet that came in by an outside interface has a source that no host there has.
+    pub(crate) fn is_bogon(&self, port: PortId, source: u32) -> bool {
+        first_of_side(port) == OUTSIDE && {
+            let is_nobodys = matches!((source >> 24) as u8, 0 | 127 | 224..);
+            let is_shared = || self.state.allocation.addresses.number(source).is_some();
+            is_nobodys || is_shared() || self.interfaces.is_inside(0, source)
         }
     }
 
@@ -154,6 +169,9 @@ impl Pipeline {
         let far = (key.far.address() >> 24) as u8;
         if matches!(far, 0 | 127 | 224..) {
             return Err(reasons::MARTIAN);
+        }
+        if self.interfaces.is_inside(key.realm(), key.far.address()) {
+            return Err(reasons::TO_INSIDE);
         }
         // An answer to a query of another one, which has a session while it is waited for.
         if key.far.protocol() == wire::protocol::ICMP && shape.tcp_flags != 0 {

@@ -15,7 +15,7 @@ use crate::sessions::table::Number;
 use crate::sessions::times::Moment;
 use crate::types::class::Shape;
 use crate::types::hops::hops_left;
-use crate::types::sides::{INSIDE, OUTSIDE};
+use crate::types::sides::{INSIDE, OUTSIDE, first_of_side};
 
 impl Pipeline {
     /// A packet of a subscriber that begins or ends a connection, of which a standby is to hear, or
@@ -62,8 +62,8 @@ impl Pipeline {
         }
     }
 
-    /// A packet for a subscriber that begins or ends a connection, that becomes IPv6, that a
-    /// gateway reads or that goes to a VRF or through a softwire.
+    /// A packet for a subscriber that begins or ends a connection, is of another one's session,
+    /// becomes IPv6, goes to a VRF or through a softwire, or that a gateway reads.
     #[inline(never)]
     pub(crate) fn arrive_slowly(
         &mut self,
@@ -74,6 +74,11 @@ impl Pipeline {
     ) {
         let shape = self.scratch.shape[usize::from(slot)];
         let record = &mut self.state.sessions.records[number as usize];
+        // Another subscriber's packets do not come from outside.
+        let is_between = record.marks.has(Marks::HAIRPIN);
+        if is_between && first_of_side(batch.port(slot)) == OUTSIDE {
+            return self.refuse(batch, slot, reasons::BOGON);
+        }
         let before = record.tcp;
         record.tcp = before.after(shape.tcp_flags, false);
         if record.tcp.is_closing() && !before.is_closing() {

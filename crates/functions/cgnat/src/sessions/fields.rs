@@ -38,8 +38,12 @@ impl Marks {
         .with(Marks::SOFTWIRE)
         .with(Marks::CALL);
     /// Of those one is enough for packets from outside to take the slow path.
-    const SLOW_IN: Marks =
-        Marks::ALG.with(Marks::IPV6).with(Marks::VRF).with(Marks::SOFTWIRE).with(Marks::CALL);
+    const SLOW_IN: Marks = Marks::HAIRPIN
+        .with(Marks::ALG)
+        .with(Marks::IPV6)
+        .with(Marks::VRF)
+        .with(Marks::SOFTWIRE)
+        .with(Marks::CALL);
 
     /// These and others.
     #[inline(always)]

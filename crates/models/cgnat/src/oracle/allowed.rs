@@ -22,6 +22,9 @@ impl Model {
         if matches!(far.0.octets()[0], 0 | 127 | 224..) {
             return Err("martian");
         }
+        if self.has_inside(0, far.0) || self.vrf_has(own.1.0.realm, far.0) {
+            return Err("to-inside");
+        }
         if own.0 == 1 && tcp_flags != 0 {
             return Err("icmp-no-session");
         }

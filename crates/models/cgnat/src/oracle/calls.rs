@@ -42,7 +42,7 @@ impl Model {
             transport: header,
         };
         if port != INSIDE {
-            return self.arriving(&one, now, left);
+            return self.coming(port, &one, now, left);
         }
         let (own, far) = self.call_of(self.who(one.source.0), one.destination.0, call)?;
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;

@@ -37,8 +37,15 @@ impl Model {
             (1, 0 | 8 | 13 | 14) => source.1 = word(transport, 4),
             _ => return Err("icmp-no-session"),
         }
+        // RFC 1122 section 3.2.2: it goes to whom the packet came from.
+        if address(packet, 16) != source.0 {
+            return Err("icmp-no-session");
+        }
         if packet[8] <= 1 {
             return Err("ttl-expired");
+        }
+        if self.is_bogon(port, address(packet, 12)) {
+            return Err("bogon");
         }
         match port == INSIDE {
             false => self.error_to_inside(packet, (message, header, protocol), source, destination),

@@ -145,6 +145,9 @@ impl Model {
         };
         let known = self.extract(quoted.source).zip(ports);
         let (far, [far_port, port]) = known.ok_or("icmp-no-session")?;
+        if quoted.source != taken.destination {
+            return Err("icmp-no-session");
+        }
         if taken.hops <= 1 {
             let is_subscriber = quoted.destination.octets()[..8] != [0; 8];
             return Err(if is_subscriber { "ttl-expired" } else { "icmp-no-session" });

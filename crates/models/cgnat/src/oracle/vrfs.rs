@@ -100,6 +100,12 @@ impl Model {
         networks.is_some_and(|all| all.iter().any(|network| holds(*network, address)))
     }
 
+    /// Whether a VRF's subscribers have an address.
+    pub(super) fn vrf_has(&self, realm: u16, address: Ipv4Addr) -> bool {
+        let mut networks = self.vrf(realm).into_iter().flat_map(|vrf| &vrf.inside);
+        networks.any(|network| holds(*network, address))
+    }
+
     /// Whether a pool is for a subscriber: its VRF's own, and where that has none one for all.
     pub(super) fn is_for(&self, pool: Prefixed<Ipv4Addr>, realm: u16) -> bool {
         let is_of = |vrf: &Vrf| vrf.pools.iter().any(|own| same(*own, pool));

@@ -88,6 +88,13 @@ pub(super) fn ipv4(sample: &mut Sample) {
         sample.inside("to no host", &datagram(visitor, (address, 53)));
     }
     sample.inside("to a group", &datagram(visitor, (Ipv4Addr::new(224, 0, 0, 5), 53)));
+    let all = sample.places.visitors_of(sample.vlan).to_vec();
+    let other = all.into_iter().find(|one| *one != sample.config.inside_ip).unwrap_or(visitor.0);
+    sample.inside("to a subscriber's own address", &datagram(visitor, (other, 53)));
+    let pool = sample.places.pool;
+    for source in [Ipv4Addr::new(127, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 5), visitor.0, pool] {
+        sample.outside("from no host outside", &datagram((source, 53), (pool, 4000)));
+    }
     if let Some(stranger) = sample.places.stranger {
         sample.inside("from no subscriber", &datagram((stranger, 4000), server));
     }

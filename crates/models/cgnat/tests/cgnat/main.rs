@@ -16,6 +16,7 @@ mod lengths;
 mod links;
 mod log;
 mod logging;
+mod masquerade;
 mod nat64;
 mod neighbours;
 mod pcp;

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use function_cgnat::Pipeline;
+use engine::Function;
 use function_cgnat::config::{Config, Fragments, Pcp, Replication, Role, Timeouts};
 use function_cgnat::state::State;
+use function_cgnat::{Pipeline, Update};
 use function_kit::{Companion, NetworkFunction, Shard};
 use machine::clock::Ticks;
 use model_cgnat::Cgnat;
@@ -237,7 +238,9 @@ impl Both {
     /// might still send, and the datagrams whose fragments it followed, of which there are none
     /// after a pause.
     fn fail_over(self) -> Walk {
-        let Both { mut walk, standby, .. } = self;
+        let Both { mut walk, mut standby, .. } = self;
+        let is_active = Update::SetActive { active: true };
+        standby.function_mut().apply(is_active, walk.pair.now()).expect("it may be");
         drop(walk.pair.replace(standby));
         for _ in 0..3 {
             walk.pair.wait(Duration::from_secs(1)).expect("nothing happens");

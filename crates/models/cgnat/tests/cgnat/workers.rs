@@ -213,7 +213,12 @@ fn is_of_a_session(config: &Config, frame: &[u8]) -> bool {
     };
     let own = [config.inside_ip, config.outside_ip, Ipv4Addr::new(192, 0, 0, 1)];
     let is_packet = bare[12..14] != [8, 6] && inner.len() >= 28 && inner[0] == 0x45;
-    is_packet && !own.iter().any(|own| inner[12..16] == own.octets()) && quoted(inner) == Some(None)
+    // An answer to a packet of a call bears another number, which it does not tell.
+    let is_call = inner.len() >= 28 && inner[9] == 47;
+    is_packet
+        && !is_call
+        && !own.iter().any(|own| inner[12..16] == own.octets())
+        && quoted(inner) == Some(None)
 }
 
 /// Random frames of the sample and answers to what left.

@@ -169,7 +169,7 @@ impl Model {
         };
         let leaves = match port == INSIDE {
             true => self.leaving(&one, now, left)?,
-            false => self.arriving(&one, now, left)?,
+            false => self.coming(port, &one, now, left)?,
         };
         let leaves = self.passing(leaves)?;
         self.first_left(port, packet, leaves, left)

@@ -1,0 +1,73 @@
+//! Subscribers of a NAT that has nothing but what they need, and hosts of the Internet.
+
+use std::net::UdpSocket;
+
+use netns::Namespace;
+
+use super::{Hosts, PATIENCE};
+
+/// Who has this network alone says so in as many lines.
+const SMALL: &str = "\
+function:
+  name: cgnat
+  inside: [192.168.1.0/24]
+  inside-ip: 192.168.1.1
+  inside-next-hop: 192.168.1.2
+  outside-ip: 203.0.113.2
+  outside-next-hop: 203.0.113.1
+  pools: [203.0.113.8/29]
+ports:
+  inside: {type: af-packet, interface: a0}
+  outside: {type: af-packet, interface: b0}
+workers: {idle: sleep}
+";
+
+const SUBSCRIBER: &str = "192.168.1.2/24";
+const SERVER: &str = "203.0.113.1/24";
+
+#[test]
+fn a_nat_has_the_subscribers_of_its_file_alone() {
+    let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };
+    hosts.left.ip("route add default via 192.168.1.1").expect("a route");
+    let _nat = hosts.start(SMALL);
+    hosts.ping("203.0.113.1");
+}
+
+#[test]
+fn subscribers_share_the_address_of_the_port_with_the_host() {
+    let Some(hosts) = Hosts::new(&["ping", "ethtool"], &[SUBSCRIBER], &[SERVER]) else { return };
+    hosts.left.ip("route add default via 192.168.1.1").expect("a route");
+    for host in [&hosts.left, &hosts.right, &hosts.lab.namespace] {
+        // What the kernel leaves of checksums to hardware is nothing of this test.
+        for interface in ["eth", "b0"] {
+            let _ = host.command("ethtool", &["-K", interface, "tx", "off"], None);
+        }
+    }
+    let keys = "pools: [203.0.113.2/32]\n  outside-host-interface: h-out";
+    let _nat = hosts.start(&SMALL.replace("pools: [203.0.113.8/29]", keys));
+    let bind = |host: &Namespace, address: &str| {
+        let socket = host.run(|| UdpSocket::bind(address)).expect("the namespace");
+        let socket = socket.expect("its address is there");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        socket
+    };
+    let asks = |from: &UdpSocket, to: (&str, u16), whom: &UdpSocket| {
+        from.send_to(b"question", to).expect("it leaves");
+        let mut heard = [0; 8];
+        let (_, source) = whom.recv_from(&mut heard).expect("a question");
+        assert_eq!(&heard, b"question");
+        whom.send_to(b"answer", source).expect("it leaves");
+        assert_eq!(from.recv(&mut heard).expect("an answer"), 6);
+        source.to_string()
+    };
+    let server = bind(&hosts.right, "203.0.113.1:53");
+    hosts.ping("203.0.113.1");
+    let client = bind(&hosts.left, "192.168.1.2:500");
+    let seen = asks(&client, ("203.0.113.1", 53), &server);
+    assert!(seen.starts_with("203.0.113.2:"), "{seen}");
+    // Programs of the host have the same address.
+    hosts.right.command("ping", &["-c", "1", "-W", "5", "203.0.113.2"], None).expect("an answer");
+    let program = bind(&hosts.lab.namespace, "203.0.113.2:500");
+    asks(&server, ("203.0.113.2", 500), &program);
+    asks(&client, ("203.0.113.1", 53), &server);
+}

@@ -63,20 +63,15 @@ impl Pipeline {
                     Some(verdict) => verdict,
                 }
             }
-            Class::Drop(reason @ (reasons::TTL_EXPIRED | reasons::LOCAL)) => {
+            Class::Drop(reason @ reasons::TTL_EXPIRED) => {
                 if !reverse_path::passes(&self.state, batch.frame(slot), at) {
                     return batch.set_verdict(slot, reasons::drop(reasons::REVERSE_PATH));
                 }
                 let Pipeline { state, host, tallies, .. } = self;
                 let around = &mut Around { interfaces: &state.interfaces, tallies, now };
+                let why = (Trouble::TimeExceeded, reason);
                 match host {
-                    Some(host) if reason == reasons::LOCAL => {
-                        host.receive(batch, (slot, at), around)
-                    }
-                    Some(host) => {
-                        let why = (Trouble::TimeExceeded, reason);
-                        host.refuse(batch, (slot, at), around, why)
-                    }
+                    Some(host) => host.refuse(batch, (slot, at), around, why),
                     None => reasons::drop(reason),
                 }
             }

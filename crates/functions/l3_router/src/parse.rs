@@ -151,9 +151,8 @@ fn classify_ipv4(packet: &[u8], vrf: u16, state: &State) -> Result<Class, Reason
     if to >= 224 {
         return Err(reasons::MULTICAST);
     }
-    if view.ttl() <= 1 {
-        let is_own = state.is_own_ipv4(vrf, view.destination().to_bits());
-        return Err(if is_own { reasons::LOCAL } else { reasons::TTL_EXPIRED });
+    if view.ttl() <= 1 && !state.is_own_ipv4(vrf, view.destination().to_bits()) {
+        return Err(reasons::TTL_EXPIRED);
     }
     Ok(Class::V4 {
         destination: view.destination().to_bits(),
@@ -173,9 +172,8 @@ fn classify_ipv6(packet: &[u8], vrf: u16, state: &State) -> Result<Class, Reason
     if to.is_multicast() {
         return Err(reasons::MULTICAST);
     }
-    if view.hop_limit() <= 1 {
-        let is_own = state.is_own_ipv6(vrf, to.to_bits());
-        return Err(if is_own { reasons::LOCAL } else { reasons::TTL_EXPIRED });
+    if view.hop_limit() <= 1 && !state.is_own_ipv6(vrf, to.to_bits()) {
+        return Err(reasons::TTL_EXPIRED);
     }
     let len = ethernet::HEADER_LEN + ipv6::HEADER_LEN + usize::from(view.payload_len());
     Ok(Class::V6 { destination: to.to_bits(), len: len as u16 })

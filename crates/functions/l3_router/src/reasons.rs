@@ -68,6 +68,9 @@ reasons! {
     ACL_INGRESS = "acl-ingress",
     /// The egress access list denies it.
     ACL_EGRESS = "acl-egress",
+    /// An access list looks behind its headers and cannot: too many of them, or cut, or a fragment
+    /// that hides or would overwrite what rules look at (RFC 7045, RFC 7112, RFC 1858).
+    ACL_UNREADABLE = "acl-unreadable",
     /// Its policer says red, and red packets are dropped.
     POLICED = "policed",
     /// Of a tunnel that is nobody's: another identifier or far end (RFC 7348).

@@ -19,6 +19,7 @@ mod routes;
 
 mod far_end;
 mod groups;
+mod headers;
 mod host;
 mod hosted;
 mod neighbours;
@@ -329,22 +330,21 @@ impl Model {
         if !self.passes(way) {
             return Err("reverse-path");
         }
-        let known = match way.hops_left {
-            0 | 1 => None,
-            _ => self.reassembly.take(own.vrf, (way.from, way.to), came, now)?,
-        };
         let route = self.longest(own.vrf, way.to);
+        // RFC 1812 section 5.3.1: what is for the router itself arrives with any time to live.
+        let expires = way.hops_left <= 1 && route != Some(To::Itself);
+        let known = match expires {
+            true => None,
+            false => self.reassembly.take(own.vrf, (way.from, way.to), came, now)?,
+        };
         let route = route.map(|to| self.groups.of_packet(to, came, known));
-        let came = &match way.hops_left {
-            0 | 1 => came.to_vec(),
-            _ => self.services.admit(&own, (came, known), now)?,
+        let came = &match expires {
+            true => came.to_vec(),
+            false => self.services.admit(&own, (came, known), now)?,
         };
         let sent = &a_hop_on(came);
-        if way.hops_left > 1
-            && let Some(out) = self.way_out(route)
-            && !self.services.dismisses(&out, (came, known))
-        {
-            return Err("acl-egress");
+        if !expires && let Some(out) = self.way_out(route) {
+            self.services.dismiss(&out, (came, known))?;
         }
         let held = Held { at: &own, header, packet: came };
         if route == Some(To::Itself) {
@@ -357,7 +357,7 @@ impl Model {
             };
         }
         let cause = match route {
-            _ if way.hops_left <= 1 => host::EXPIRED,
+            _ if expires => host::EXPIRED,
             Some(To::NextHop(number)) => match self.leave_by(number, header, sent) {
                 Ok(Some(leaving)) => return Ok(leaving),
                 Ok(None) => {

@@ -59,6 +59,12 @@ fn headers(sample: &mut Sample) {
     ] {
         send(sample, about, |packet| packet[NEXT_HEADER] = next);
     }
+    // RFC 7045 section 2.1: what a router need not look at, it forwards.
+    send(sample, "IPv6: many extension headers", |packet| {
+        packet.splice(40.., [60, 0, 0, 0, 0, 0, 0, 0].repeat(40));
+        packet[NEXT_HEADER] = 60;
+        put_u16(packet, PAYLOAD_LEN, 320);
+    });
     send(sample, "IPv6: hop-by-hop options", |packet| {
         // Six bytes of padding (RFC 8200 section 4.2).
         let options = [packet[NEXT_HEADER], 0, 1, 4, 0, 0, 0, 0];

@@ -19,7 +19,6 @@ mod routes;
 
 mod far_end;
 mod groups;
-mod headers;
 mod host;
 mod hosted;
 mod neighbours;

@@ -7,10 +7,10 @@ use std::net::Ipv4Addr;
 use function_l3_router::config::{Config, NextHop};
 
 use super::frames::word;
-use super::headers::Headers;
 use super::reassembly::Known;
 use super::routes::To;
 use crate::catalogue;
+use model_kit::headers::Headers;
 
 /// All groups.
 pub(super) struct Groups {

@@ -3,10 +3,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use function_l3_router::config::{Config, EarlyFragments};
+use model_kit::headers::{Headers, has_ports, is_extension};
 use model_kit::slow::Pieces;
 
 use super::frames::word;
-use super::headers::{Headers, has_ports, is_extension};
 
 /// The datagrams whose first fragment was seen.
 pub(super) struct Reassembly {

@@ -10,11 +10,11 @@ use function_l3_router::config::{
     AclRule, Action, Algorithm, Config, List, PoliceBy, Policer, Prefixed, Resolved,
 };
 use function_l3_router::control::Update;
+use model_kit::headers::Headers;
 use tables::oracle::ExactPolicer;
 use tables::policer::Colour;
 
 use super::frames::{internet_sum, word};
-use super::headers::Headers;
 use super::reassembly::Known;
 use crate::catalogue;
 

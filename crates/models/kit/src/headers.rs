@@ -1,8 +1,8 @@
 //! The model of what stands behind the headers of IP: a list of them, from the first to the last.
-use super::frames::word;
+//! Written from the texts, and used by no pipeline.
 
 /// What a packet bears, as its headers tell it.
-pub(super) struct Headers {
+pub struct Headers {
     /// The transport protocol, or the header at which one has to stop.
     pub protocol: u8,
     /// Where it begins; none of what is no beginning of a datagram.
@@ -14,7 +14,7 @@ pub(super) struct Headers {
 }
 
 impl Headers {
-    /// RFC 791 section 3.1.
+    /// Of a packet of IPv4, with a sound header and without padding (RFC 791 section 3.1).
     pub fn of_ipv4(packet: &[u8]) -> Headers {
         let (protocol, start) = (packet[9], 8 * usize::from(word(packet, 6) & 0x1fff));
         let behind = 4 * usize::from(packet[0] & 15);
@@ -26,7 +26,7 @@ impl Headers {
         Headers { protocol, behind, are_read, chain: Vec::new() }
     }
 
-    /// RFC 8200 section 4: so many extension headers at most, each whole, and none behind a later
+    /// Of one of IPv6 (RFC 8200 section 4): so many extension headers at most, each whole, and none behind a later
     /// fragment, nor a second part of a datagram in a part of one (section 4.1).
     pub fn of_ipv6(packet: &[u8], most: usize) -> Headers {
         let (mut protocol, mut at, mut chain) = (packet[6], 40, Vec::new());
@@ -71,7 +71,7 @@ impl Headers {
 
 /// What is looked at of a transport protocol, in bytes: TCP's flags, ports, ICMP's type (RFC 1858
 /// section 3.1, RFC 7112 section 5).
-pub(super) fn needed(protocol: u8) -> usize {
+pub fn needed(protocol: u8) -> usize {
     match protocol {
         6 => 16,
         1 | 58 => 8,
@@ -80,11 +80,16 @@ pub(super) fn needed(protocol: u8) -> usize {
     }
 }
 
-pub(super) fn has_ports(protocol: u8) -> bool {
+/// Whether it begins with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+pub fn has_ports(protocol: u8) -> bool {
     [6, 17, 33, 132, 136].contains(&protocol)
 }
 
 /// The registry of extension headers (RFC 7045 section 4), without what encrypts the rest.
-pub(super) fn is_extension(next: u8) -> bool {
+pub fn is_extension(next: u8) -> bool {
     [0, 43, 44, 51, 60, 135, 139, 140, 253, 254].contains(&next)
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }

@@ -35,8 +35,8 @@ reasons! {
     NO_MEMBER = "no-member",
     /// A rule of the list for what leaves denies it.
     EGRESS_DENIED = "egress-acl-denied",
-    /// A rule looks at what a list cannot read: behind a third tag, or more headers than are walked,
-    /// or cut off (RFC 7045, RFC 7112, RFC 1858).
+    /// A rule looks at what a list cannot read: behind a third tag, or more headers than are
+    /// walked, or cut off (RFC 7045, RFC 7112, RFC 1858).
     ACL_UNREADABLE = "acl-unreadable",
 }
 

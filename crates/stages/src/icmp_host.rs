@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  echo request to the function --> its reply
-//!  packet that cannot go on --> may its sender be told? --> limit of errors --> an error about it
+//!  packet that cannot go on --> may its sender be told? --> limit of errors --> an error about it,
+//!                               or a reset where nobody listens for TCP
 //! ```
 //! A frame becomes the answer or the error, without a tag, and goes to the station that it came
 //! from. How many errors leave is limited (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4), those
@@ -13,12 +14,13 @@
 use std::net::IpAddr;
 
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Slot};
+use packet::{Batch, Made, PortId, Slot, Verdict};
 use tables::meter::Meter;
 use wire::{MacAddr, ethernet, icmp, ipv6};
 
 use crate::icmpv4::{self, Answer};
 use crate::icmpv6;
+use crate::reset;
 
 /// How many errors may leave.
 pub struct IcmpErrors {
@@ -53,22 +55,90 @@ impl IcmpErrors {
         message: icmp::Fields,
         now: Ticks,
     ) -> Told {
+        match self.admit(batch.frame(slot), now) {
+            Told::Sender if write_error((batch, slot), (mac, own), message) => Told::Sender,
+            Told::Limited => Told::Limited,
+            Told::Sender | Told::Nobody => Told::Nobody,
+        }
+    }
+
+    /// Makes an error about a packet in a frame without tag, which came in by `from` and stays as
+    /// it is, as a frame of its own; its verdict is to be set.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn tell_apart(
+        &mut self,
+        (frame, from): (&[u8], PortId),
+        made: &mut Made,
+        station: (MacAddr, IpAddr),
+        message: icmp::Fields,
+        now: Ticks,
+    ) -> Result<Slot, Told> {
+        self.answer_apart((frame, from), made, now, |batch, slot| {
+            write_error((batch, slot), station, message)
+        })
+    }
+
+    /// The same with a reset of TCP, from the station to which the segment came.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn reset_apart(
+        &mut self,
+        (frame, from): (&[u8], PortId),
+        made: &mut Made,
+        now: Ticks,
+    ) -> Result<Slot, Told> {
+        if !reset::is_answered(frame) {
+            return Err(Told::Nobody);
+        }
+        self.answer_apart((frame, from), made, now, reset::write)
+    }
+
+    fn answer_apart(
+        &mut self,
+        (frame, from): (&[u8], PortId),
+        made: &mut Made,
+        now: Ticks,
+        write: impl FnOnce(&mut Batch, Slot) -> bool,
+    ) -> Result<Slot, Told> {
+        match self.admit(frame, now) {
+            Told::Sender => {}
+            other => return Err(other),
+        }
+        let slot = made.push(from, frame, Verdict::UNHANDLED).ok_or(Told::Nobody)?;
+        if !write(made.batch_mut(), slot) {
+            made.take_back();
+            return Err(Told::Nobody);
+        }
+        Ok(slot)
+    }
+
+    /// Whether the sender of a packet may be told now.
+    fn admit(&mut self, frame: &[u8], now: Ticks) -> Told {
         let Some(limit) = &mut self.limit else { return Told::Nobody };
-        let may_be_told = match own {
-            IpAddr::V4(_) => icmpv4::may_be_told,
-            IpAddr::V6(_) => icmpv6::may_be_told,
+        let may_be_told = match is_ipv6(frame) {
+            false => icmpv4::may_be_told,
+            true => icmpv6::may_be_told,
         };
-        if !may_be_told(batch.frame(slot)) {
-            return Told::Nobody;
+        match may_be_told(frame) {
+            false => Told::Nobody,
+            true if !limit.conforms(now, 1) => Told::Limited,
+            true => Told::Sender,
         }
-        if !limit.conforms(now, 1) {
-            return Told::Limited;
-        }
-        let is_written = match own {
-            IpAddr::V4(own) => icmpv4::write_error(batch, slot, mac, own, message),
-            IpAddr::V6(own) => icmpv6::write_error(batch, slot, mac, own, message),
-        };
-        if is_written { Told::Sender } else { Told::Nobody }
+    }
+}
+
+/// Makes a packet an error about it; false, and it is as it was, where there is no room.
+fn write_error(
+    (batch, slot): (&mut Batch, Slot),
+    (mac, own): (MacAddr, IpAddr),
+    message: icmp::Fields,
+) -> bool {
+    match own {
+        IpAddr::V4(own) => icmpv4::write_error(batch, slot, mac, own, message),
+        IpAddr::V6(own) => icmpv6::write_error(batch, slot, mac, own, message),
     }
 }
 

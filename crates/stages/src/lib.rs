@@ -13,6 +13,7 @@ pub mod neighbours;
 pub mod punt;
 pub mod reassembly;
 pub mod remark;
+pub mod reset;
 pub mod transport;
 pub mod tunnel;
 pub mod virtuals;

@@ -1,8 +1,10 @@
 //! An access list at run time: headers as keys of a [`Classifier`], and what the first rule that
 //! matches decides. A switch has one for what comes in and one for what leaves.
 //!
-//! IP addresses and protocol count for whole headers alone; ports for those of TCP, UDP and SCTP in
-//! a packet that is no later fragment, right behind the IPv4 header or the fixed one of IPv6.
+//! IP addresses count for whole headers alone; the protocol is what stands behind the extension
+//! headers of IPv6; ports count in a packet that is no later fragment. What a rule asks for and
+//! cannot be read (behind a third tag, or more headers than are walked) no rule is asked about: the
+//! frame is dropped by a reason of its own.
 //!
 //! The first byte of a key says what else it holds, so that a rule for a network of IPv4 looks at
 //! that byte and at those of the network, and neither at the type of the frame nor at the bytes
@@ -13,10 +15,11 @@ use std::io;
 use std::net::IpAddr;
 
 use packet::{Batch, PortId, Reason, Slot, Slots, Verdict};
+use stages::transport::{self, Upper};
 use tables::classifier::{Classifier, Condition, Field, NO_MATCH, Refused};
 use wire::bytes::{array_at, put_array, u16_at};
 use wire::ethernet::TAG_LEN;
-use wire::{ethernet, ipv4, ipv6, protocol};
+use wire::{ethernet, ipv4, ipv6};
 
 use super::config::acl::{Action, Rule};
 use super::reasons;
@@ -28,6 +31,8 @@ pub struct Acl {
     rules: BTreeMap<u32, Rule>,
     /// Whether a rule names anything of IP.
     looks_at_ip: bool,
+    /// What rules ask for, by the bits of a key that say that it could not be read.
+    needs: u8,
     keys: Box<[Key; 256]>,
     values: Box<[u32; 256]>,
 }
@@ -45,6 +50,7 @@ impl Acl {
             classifier: Classifier::new(&FIELDS, rules.len() + RULES_SPARE)?,
             rules: BTreeMap::new(),
             looks_at_ip: false,
+            needs: 0,
             keys: Box::new([[0; KEY_LEN]; 256]),
             values: Box::new([NO_MATCH; 256]),
         };
@@ -120,22 +126,24 @@ impl Acl {
         }
         let values = &mut self.values[..frames.len()];
         self.classifier.classify_batch(&self.keys[..frames.len()], values);
-        for (&slot, &mut value) in frames.iter().zip(values) {
-            if value == DENIED {
+        let needs = self.needs;
+        for ((&slot, &mut value), key) in frames.iter().zip(values).zip(&*self.keys) {
+            if let Some(reason) = refused(key, needs, value, reason) {
                 batch.set_verdict(slot, reasons::drop(reason));
             }
         }
     }
 
-    /// Whether a rule denies a frame, a whole Ethernet header at least, at a port.
+    /// Why a frame, a whole Ethernet header at least, may not leave by a port; none if it may.
     #[inline(never)]
-    pub fn denies(&self, port: PortId, frame: &[u8]) -> bool {
+    pub fn refuses(&self, port: PortId, frame: &[u8]) -> Option<Reason> {
         let mut key = [0; KEY_LEN];
         match self.looks_at_ip {
             true => write_key::<true>(port, frame, &mut key),
             false => write_key::<false>(port, frame, &mut key),
         }
-        self.classifier.classify(&key) == Some(DENIED)
+        let value = self.classifier.classify(&key).unwrap_or(NO_MATCH);
+        refused(&key, self.needs, value, reasons::EGRESS_DENIED)
     }
 
     /// Writes the keys of frames.
@@ -152,14 +160,20 @@ impl Acl {
     }
 
     fn settle(&mut self) {
-        let names_ip = |rule: &Rule| {
-            let networks = [rule.source, rule.destination];
-            let ports = [rule.source_ports, rule.destination_ports];
-            let has_parts =
-                networks.iter().any(Option::is_some) || ports.iter().any(Option::is_some);
-            has_parts || rule.protocol.is_some()
-        };
-        self.looks_at_ip = self.rules.values().any(names_ip);
+        let needs = self.rules.values().map(needs_of);
+        self.needs = needs.fold(0, |all, needs| all | needs);
+        let names_ip = |rule: &Rule| rule.source.is_some() || rule.destination.is_some();
+        self.looks_at_ip =
+            self.needs & (HIDDEN_IPV4 | HIDDEN_IPV6) != 0 || self.rules.values().any(names_ip);
+    }
+}
+
+/// Why a frame is dropped, for the key of which the rules have an answer and need so much.
+#[inline(always)]
+fn refused(key: &Key, needs: u8, value: u32, denied: Reason) -> Option<Reason> {
+    match key[WHAT] & needs {
+        0 => (value == DENIED).then_some(denied),
+        _ => Some(reasons::ACL_UNREADABLE),
     }
 }
 
@@ -184,6 +198,9 @@ fn write_key<const IP: bool>(port: PortId, frame: &[u8], key: &mut Key) {
         kind = u16_at(frame, at);
     }
     put_array(key, KIND, kind.to_be_bytes());
+    if matches!(kind, ethernet::TYPE_VLAN | ethernet::TYPE_SERVICE_VLAN) {
+        key[WHAT] |= HIDDEN_TYPE;
+    }
     if !IP {
         return;
     }
@@ -206,14 +223,15 @@ fn of_ipv4(packet: &[u8], key: &mut Key) {
     key[PROTOCOL] = header[ipv4::offset::PROTOCOL];
     put_array::<4>(key, SOURCE + 12, array_at(header, ipv4::offset::SOURCE));
     put_array::<4>(key, DESTINATION + 12, array_at(header, ipv4::offset::DESTINATION));
-    let is_first = u16_at(header, ipv4::offset::FLAGS_FRAGMENT) & ipv4::FRAGMENT_OFFSET_MASK == 0;
-    if is_first {
-        of_ports(&packet[len..], key);
+    let total = usize::from(u16_at(header, ipv4::offset::TOTAL_LEN));
+    match packet.get(..total).and_then(transport::of_ipv4) {
+        Some(upper) => of_upper(&upper, HIDDEN_IPV4, key),
+        None => key[WHAT] |= HIDDEN_IPV4,
     }
 }
 
 fn of_ipv6(packet: &[u8], key: &mut Key) {
-    let Some((header, rest)) = packet.split_first_chunk::<{ ipv6::HEADER_LEN }>() else { return };
+    let Some(header) = packet.first_chunk::<{ ipv6::HEADER_LEN }>() else { return };
     if header[0] >> 4 != ipv6::VERSION {
         return;
     }
@@ -221,16 +239,40 @@ fn of_ipv6(packet: &[u8], key: &mut Key) {
     key[PROTOCOL] = header[ipv6::offset::NEXT_HEADER];
     put_array::<16>(key, SOURCE, array_at(header, ipv6::offset::SOURCE));
     put_array::<16>(key, DESTINATION, array_at(header, ipv6::offset::DESTINATION));
-    of_ports(rest, key);
+    let total = ipv6::HEADER_LEN + usize::from(u16_at(header, ipv6::offset::PAYLOAD_LEN));
+    match packet.get(..total) {
+        Some(packet) => {
+            let upper = transport::behind(packet, key[PROTOCOL], transport::HEADERS_MAX);
+            key[PROTOCOL] = upper.protocol;
+            of_upper(&upper, HIDDEN_IPV6, key);
+        }
+        None => key[WHAT] |= HIDDEN_IPV6,
+    }
 }
 
+/// What stands behind the headers of IP, or that it is hidden.
 #[inline(always)]
-fn of_ports(payload: &[u8], key: &mut Key) {
-    let has_ports = matches!(key[PROTOCOL], protocol::TCP | protocol::UDP | protocol::SCTP);
-    if let Some(ports) = payload.first_chunk::<4>().filter(|_| has_ports) {
+fn of_upper(upper: &Upper, hidden: u8, key: &mut Key) {
+    key[WHAT] |= if upper.is_read { 0 } else { hidden };
+    if let Some(ports) = upper.ports {
         key[WHAT] |= HAS_PORTS;
-        put_array(key, PORTS, *ports);
+        put_array(key, PORTS, ports);
     }
+}
+
+/// What of a frame a rule has to know, by the bits of a key that say that it is hidden.
+fn needs_of(rule: &Rule) -> u8 {
+    let network = rule.source.or(rule.destination).map(|network| network.address);
+    let looks_behind =
+        rule.protocol.is_some() || rule.source_ports.is_some() || rule.destination_ports.is_some();
+    let behind = match network {
+        _ if !looks_behind => 0,
+        Some(IpAddr::V4(_)) => HIDDEN_IPV4,
+        Some(IpAddr::V6(_)) => HIDDEN_IPV6,
+        None => HIDDEN_IPV4 | HIDDEN_IPV6,
+    };
+    let names_type = looks_behind || network.is_some() || rule.ether_type.is_some();
+    behind | if names_type { HIDDEN_TYPE } else { 0 }
 }
 
 /// What a rule wants of each field.
@@ -323,6 +365,12 @@ const PORTS: usize = 50;
 /// By which port the frame came in or leaves.
 const BY: usize = 54;
 
+/// A third tag hides the type and all behind it.
+const HIDDEN_TYPE: u8 = 1 << 0;
+/// What stands behind a header of IPv4 cannot be read to where rules look.
+const HIDDEN_IPV4: u8 = 1 << 1;
+/// The same of IPv6.
+const HIDDEN_IPV6: u8 = 1 << 2;
 /// The frame has a whole IP header.
 const HAS_IP: u8 = 1 << 3;
 /// It is one of IPv4.

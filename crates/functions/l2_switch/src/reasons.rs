@@ -35,6 +35,9 @@ reasons! {
     NO_MEMBER = "no-member",
     /// A rule of the list for what leaves denies it.
     EGRESS_DENIED = "egress-acl-denied",
+    /// A rule looks at what a list cannot read: behind a third tag, or more headers than are
+    /// walked, or cut off (RFC 7045, RFC 7112, RFC 1858).
+    ACL_UNREADABLE = "acl-unreadable",
 }
 
 tallies! {
@@ -94,7 +97,7 @@ mod tests {
         assert_eq!(name(UNHANDLED), "unhandled");
         assert_eq!(name(SAME_PORT), "same-port");
         assert_eq!(name(TABLE_FULL), "table-full");
-        assert_eq!(usize::from(EGRESS_DENIED.0) + 1, NAMES.len());
+        assert_eq!(usize::from(ACL_UNREADABLE.0) + 1, NAMES.len());
         assert_eq!(TALLIES[Tally::MadeFull as usize], packet::MADE_FULL);
         assert_eq!(TALLIES.len(), Tally::MadeFull as usize + 1);
     }

@@ -78,8 +78,9 @@ impl Pipeline {
             let Verdict::Forward(port) = verdict else { continue };
             if mirrored {
                 // A mirror has what leaves alone, so that the list decides at once.
-                if bridge.egress.is_some_and(|list| list.denies(port, batch.frame(slot))) {
-                    batch.set_verdict(slot, reasons::drop(reasons::EGRESS_DENIED));
+                let refused = bridge.egress.and_then(|list| list.refuses(port, batch.frame(slot)));
+                if let Some(reason) = refused {
+                    batch.set_verdict(slot, reasons::drop(reason));
                     continue;
                 }
                 let place = (port, Direction::Transmit);
@@ -169,7 +170,8 @@ impl Bridge<'_> {
             let Some(copy) = self.made.copy(batch, slot, circuit.port) else { continue };
             let copies = self.made.batch_mut();
             put_tags(copies, copy, circuit, priorities);
-            if self.egress.is_some_and(|list| list.denies(circuit.port, copies.frame(copy))) {
+            let frame = copies.frame(copy);
+            if self.egress.is_some_and(|list| list.refuses(circuit.port, frame).is_some()) {
                 self.made.take_back();
                 self.tallies[Tally::CopiesDenied as usize] += 1;
                 continue;

@@ -155,6 +155,10 @@ pub struct Config {
     /// What becomes of a fragment that comes before the first one: `drop`, or `pass` as one without
     /// ports.
     pub early_fragments: EarlyFragments,
+    /// Most extension headers of IPv6 behind which access lists and virtual reassembly look for the
+    /// ports; a list that names any drops what has more.
+    #[schemars(range(min = 1, max = 64))]
+    pub extension_headers_max: u8,
 }
 
 impl Default for Config {
@@ -206,6 +210,7 @@ impl Default for Config {
             reassembly_capacity: 4096,
             reassembly_timeout_ms: 2000,
             early_fragments: EarlyFragments::default(),
+            extension_headers_max: stages::transport::HEADERS_MAX,
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use machine::clock::Ticks;
-use packet::{Batch, Slot, Verdict};
+use packet::{Batch, Reason, Slot, Verdict};
 use stages::fragment;
 use stages::icmp_host::is_ipv6;
 use stages::nd::{self, Message};
@@ -63,26 +63,39 @@ impl Pipeline {
                     Some(verdict) => verdict,
                 }
             }
-            Class::Drop(reason @ (reasons::TTL_EXPIRED | reasons::LOCAL)) => {
-                if !reverse_path::passes(&self.state, batch.frame(slot), at) {
-                    return batch.set_verdict(slot, reasons::drop(reasons::REVERSE_PATH));
-                }
-                let Pipeline { state, host, tallies, .. } = self;
-                let around = &mut Around { interfaces: &state.interfaces, tallies, now };
-                match host {
-                    Some(host) if reason == reasons::LOCAL => {
-                        host.receive(batch, (slot, at), around)
-                    }
-                    Some(host) => {
-                        let why = (Trouble::TimeExceeded, reason);
-                        host.refuse(batch, (slot, at), around, why)
-                    }
-                    None => reasons::drop(reason),
-                }
+            Class::Drop(reasons::TTL_EXPIRED) => {
+                let why = (Some(Trouble::TimeExceeded), reasons::TTL_EXPIRED);
+                self.refuse_at_entrance(batch, (slot, at), why, now)
+            }
+            Class::Options(pointer) => {
+                let why = (pointer.map(Trouble::BadOption), reasons::OPTIONS);
+                self.refuse_at_entrance(batch, (slot, at), why, now)
             }
             _ => return self.check_fully(batch, slot, at),
         };
         batch.set_verdict(slot, verdict);
+    }
+
+    /// A packet that does not come in, and what its sender hears, if anything: only where its
+    /// source is not a false one.
+    fn refuse_at_entrance(
+        &mut self,
+        batch: &Batch,
+        (slot, at): (Slot, u16),
+        (trouble, reason): (Option<Trouble>, Reason),
+        now: Ticks,
+    ) -> Verdict {
+        if !reverse_path::passes(&self.state, batch.frame(slot), at) {
+            return reasons::drop(reasons::REVERSE_PATH);
+        }
+        let Pipeline { state, host, tallies, made, .. } = self;
+        let (interfaces, made) = (&state.interfaces, made.as_mut());
+        let around = &mut Around { interfaces, tallies, made, now };
+        let packet = (batch.frame(slot), batch.port(slot), at);
+        match (host, trouble) {
+            (Some(host), Some(trouble)) => host.refuse(packet, around, (trouble, reason)),
+            _ => reasons::drop(reason),
+        }
     }
 
     /// ARP: within its rate, an answer of a neighbour, or neither.
@@ -271,6 +284,9 @@ impl Pipeline {
             return verdict;
         }
         let wanted = self.wanted(batch, slot);
+        if wanted.is_some_and(|wanted| is_broadcast(&self.state, wanted)) {
+            return reasons::drop(reasons::DIRECTED_BROADCAST);
+        }
         let at = self.scratch.interface[usize::from(slot)];
         let Pipeline { state, host, tallies, neighbours, made, .. } = self;
         let number = self.scratch.hop[usize::from(slot)];
@@ -290,7 +306,7 @@ impl Pipeline {
             return self.cut(batch, (slot, at), wanted, now);
         }
         if let (Some(wanted), Some(neighbours), Some(made), false) =
-            (wanted, neighbours, made, is_too_big)
+            (wanted, neighbours, made.as_mut(), is_too_big)
         {
             if batch.long(slot).is_some() {
                 // It stands for more packets than may wait for a neighbour.
@@ -299,13 +315,13 @@ impl Pipeline {
             let packet = (batch.port(slot), at, batch.frame(slot));
             return neighbours.wait((state, made), packet, wanted, now);
         }
-        let around = &mut Around { interfaces, tallies, now };
+        let around = &mut Around { interfaces, tallies, made: made.as_mut(), now };
         match host {
             Some(host) if hop.verdict == reasons::drop(reasons::LOCAL) => {
                 host.receive(batch, (slot, at), around)
             }
             None if hop.verdict == reasons::drop(reasons::LOCAL) => hop.verdict,
-            Some(host) => host.refuse(batch, (slot, at), around, why),
+            Some(host) => host.refuse((batch.frame(slot), batch.port(slot), at), around, why),
             None => reasons::drop(why.1),
         }
     }
@@ -373,6 +389,15 @@ impl Pipeline {
             neighbours.tick((state, made), host, tallies, now);
         }
     }
+}
+
+/// Whether a packet is for all hosts of a link, which are not asked for (RFC 2644).
+fn is_broadcast(state: &State, wanted: Wanted) -> bool {
+    let Wanted { link, address: IpAddr::V4(address), listed: None } = wanted else { return false };
+    state.interfaces.get(link).ip.is_some_and(|own| {
+        let hosts = u32::MAX.checked_shr(own.len.into()).unwrap_or(0);
+        hosts > 1 && address.to_bits() == own.address.to_bits() | hosts
+    })
 }
 
 /// Whether routers must not fragment a packet: IPv6, or IPv4 that says so.

@@ -4,7 +4,9 @@
 //! ports; of a fragment only the addresses are taken, so that all fragments of a datagram go one
 //! way, unless virtual reassembly knows the ports of them all. The flow label of IPv6 is not taken:
 //! hosts may change it in the middle of a connection, which would then change its way, and few give
-//! one to what has ports anyway (RFC 6437 section 3 leaves it to the router).
+//! one to what has ports anyway (RFC 6437 section 3 leaves it to the router). Of a packet with more
+//! than [`transport::HEADERS_MAX`] extension headers the flow has the protocol at which they are
+//! left.
 //!
 //! With × for the product of two 64-bit numbers, its upper half added to the lower one without
 //! carry:
@@ -49,7 +51,7 @@ pub fn hash_ipv6(frame: &[u8], seed: u64) -> u32 {
     let next = header[ipv6::offset::NEXT_HEADER];
     let rest = match packet.get(ipv6::HEADER_LEN..ipv6::HEADER_LEN + 4) {
         Some(ports) if has_ports(next) => rest(next, u32::from_be_bytes(array_at(ports, 0))),
-        _ => rest_of(&transport::behind(packet, next)),
+        _ => rest_of(&transport::behind(packet, next, transport::HEADERS_MAX)),
     };
     finish(addresses_ipv6(header), rest, seed)
 }

@@ -1,17 +1,19 @@
 //! The router as a host: what becomes of packets that it does not forward.
 //!
 //! ```text
-//!  for the router itself --> policer of the protocol --> answer (ping) | punt | drop
-//!  that cannot go on     --> limit of errors --> an error back to its sender (RFC 792, RFC 4443)
+//!  for the router itself --> policer of the protocol --> answer (ping) | punt | nobody listens
+//!  that cannot go on, or nobody listens for it --> drop, and within the limit of errors
+//!      an error or a reset back to its sender (RFC 792, RFC 4443, RFC 9293 section 3.10.7.1)
 //! ```
-//! An error or an answer reuses the buffer of its packet and goes back by the interface and to the
-//! station from which the packet came. Only packets out of the ordinary come here, one by one; how
+//! An answer reuses the buffer of its packet; an error is a frame made, so that its packet counts
+//! for the reason for which it is dropped. Both go back by the interface and to the station from
+//! which the packet came. Only packets out of the ordinary come here, one by one; how
 //! many of each protocol is bounded by a policer of its own, so that a flood of one neither starves
 //! forwarding nor the others. What a control plane of routing protocols would take is punted here.
 use std::net::{IpAddr, Ipv4Addr};
 
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Reason, Slot, Verdict};
+use packet::{Batch, Made, PortId, Reason, Slot, Verdict};
 use stages::icmp_host::{self, IcmpErrors, Told, is_ipv6};
 use stages::icmpv4::Answer;
 use stages::punt;
@@ -35,6 +37,8 @@ pub(super) struct Host {
 pub(super) struct Around<'a> {
     pub interfaces: &'a Interfaces,
     pub tallies: &'a mut Tallies,
+    /// Where errors are made.
+    pub made: Option<&'a mut Made>,
     pub now: Ticks,
 }
 
@@ -66,6 +70,12 @@ pub(super) enum Trouble {
     NoNeighbour,
     /// It is longer than this MTU in bytes and must not be fragmented.
     TooBig(u16),
+    /// An option at this place keeps it.
+    BadOption(u16),
+    /// Nobody listens at this port.
+    NoPort,
+    /// Nobody knows this protocol.
+    NoProtocol,
 }
 
 impl Host {
@@ -98,40 +108,65 @@ impl Host {
         }
     }
 
-    /// A packet, without tag and padding, that cannot go on: an error about it where one may be
-    /// sent, and else it is dropped for the reason.
+    /// A packet, without tag and padding, that cannot go on: it is dropped for the reason, and its
+    /// sender is told why where that may be.
     pub fn refuse(
         &mut self,
-        batch: &mut Batch,
-        (slot, at): (Slot, u16),
+        (frame, port, at): (&[u8], PortId, u16),
         around: &mut Around<'_>,
         (trouble, reason): (Trouble, Reason),
     ) -> Verdict {
-        let Around { interfaces, tallies, now } = around;
-        let now = *now;
-        let dropped = reasons::drop(reason);
         if trouble == Trouble::TimeExceeded
-            && let Err(reason) = self.police(Protocol::TtlExpired, now)
+            && let Err(reason) = self.police(Protocol::TtlExpired, around.now)
         {
             return reasons::drop(reason);
         }
-        let interface = interfaces.get(at);
-        let (own, message) = match is_ipv6(batch.frame(slot)) {
-            false => (interface.ip.map(|own| own.address.into()), trouble.message()),
-            true => (interface.ipv6.map(|own| own.address.into()), trouble.message_ipv6()),
+        let interface = around.interfaces.get(at);
+        let own = match is_ipv6(frame) {
+            false => interface.ip.map(|own| own.address.into()),
+            true => interface.ipv6.map(|own| own.address.into()),
         };
-        let Some(own) = own else { return dropped };
-        match self.errors.tell((batch, slot), (interface.mac.0, own), message, now) {
-            Told::Nobody => return dropped,
-            Told::Limited => {
-                tallies[Tally::IcmpErrorsLimited as usize] += 1;
-                return dropped;
-            }
-            Told::Sender => {}
+        if let Some(own) = own {
+            self.tell((frame, port, at), own, around, trouble);
         }
-        tallies[Tally::IcmpErrors as usize] += 1;
-        let back = Verdict::Forward(batch.port(slot));
-        interfaces.send(batch, slot, at, back)
+        reasons::drop(reason)
+    }
+
+    /// Tells the sender of a packet by an error from an address.
+    fn tell(
+        &mut self,
+        (frame, port, at): (&[u8], PortId, u16),
+        own: IpAddr,
+        around: &mut Around<'_>,
+        trouble: Trouble,
+    ) {
+        let message = match own {
+            IpAddr::V4(_) => trouble.message(),
+            IpAddr::V6(_) => trouble.message_ipv6(),
+        };
+        let station = (around.interfaces.get(at).mac.0, own);
+        let Some(made) = around.made.as_deref_mut() else { return };
+        let told = self.errors.tell_apart((frame, port), made, station, message, around.now);
+        send_back(told, (port, at), around, Tally::IcmpErrors);
+    }
+
+    /// Tells the sender of a packet for the router itself that nobody takes it: no port, no
+    /// protocol, or no connection of TCP; of fragments and of ICMP nobody is told.
+    fn refuse_service(&mut self, (frame, port, at): (&[u8], PortId, u16), around: &mut Around<'_>) {
+        let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+        let Some(protocol) = whole_protocol(packet) else { return };
+        match protocol {
+            protocol::TCP => {
+                let Some(made) = around.made.as_deref_mut() else { return };
+                let told = self.errors.reset_apart((frame, port), made, around.now);
+                send_back(told, (port, at), around, Tally::ResetsSent);
+            }
+            protocol::UDP | UDP_LITE => {
+                self.tell((frame, port, at), destination_of(frame), around, Trouble::NoPort);
+            }
+            protocol::ICMP | protocol::ICMPV6 | protocol::IPV6_NO_NEXT_HEADER => {}
+            _ => self.tell((frame, port, at), destination_of(frame), around, Trouble::NoProtocol),
+        }
     }
 
     /// A packet, without tag, that is for the router itself.
@@ -141,12 +176,11 @@ impl Host {
         (slot, at): (Slot, u16),
         around: &mut Around<'_>,
     ) -> Verdict {
-        let Around { interfaces, tallies, now } = around;
-        let now = *now;
         let protocol = protocol_of(batch.frame(slot));
-        if let Err(reason) = self.police(protocol, now) {
+        if let Err(reason) = self.police(protocol, around.now) {
             return reasons::drop(reason);
         }
+        let Around { interfaces, tallies, .. } = around;
         let own = interfaces.get(at);
         let of_virtual = interfaces.virtual_of(own.vrf, destination_of(batch.frame(slot)));
         if of_virtual.is_some_and(|one| !one.accept) {
@@ -175,15 +209,32 @@ impl Host {
         if of_virtual.is_some() {
             return reasons::drop(reasons::LOCAL);
         }
-        self.punt(batch.frame(slot))
-    }
-
-    /// What a control plane gets, if there is one.
-    pub fn punt(&self, frame: &[u8]) -> Verdict {
-        match self.punts {
-            true => Verdict::Punt(punt::reason_of(frame)),
-            false => reasons::drop(reasons::LOCAL),
+        let frame = batch.frame(slot);
+        if self.punts {
+            return Verdict::Punt(punt::reason_of(frame));
         }
+        self.refuse_service((frame, batch.port(slot), at), around);
+        reasons::drop(reasons::LOCAL)
+    }
+}
+
+/// Sends what was made to tell a packet's sender, if it was, by the interface of the packet.
+fn send_back(
+    told: Result<Slot, Told>,
+    (port, at): (PortId, u16),
+    around: &mut Around<'_>,
+    tally: Tally,
+) {
+    let Around { interfaces, tallies, made: Some(made), .. } = around else { return };
+    match told {
+        Ok(slot) => {
+            tallies[tally as usize] += 1;
+            let batch = made.batch_mut();
+            let verdict = interfaces.send(batch, slot, at, Verdict::Forward(port));
+            batch.set_verdict(slot, verdict);
+        }
+        Err(Told::Limited) => tallies[Tally::IcmpErrorsLimited as usize] += 1,
+        Err(_) => {}
     }
 }
 
@@ -195,6 +246,11 @@ impl Trouble {
             Trouble::NoRoute => (icmp::v4::UNREACHABLE, icmp::v4::NO_ROUTE, 0),
             Trouble::NoNeighbour => (icmp::v4::UNREACHABLE, icmp::v4::HOST, 0),
             Trouble::TooBig(mtu) => (icmp::v4::UNREACHABLE, icmp::v4::TOO_BIG, u32::from(mtu)),
+            Trouble::BadOption(at) => {
+                (icmp::v4::PARAMETER_PROBLEM, icmp::v4::POINTER, u32::from(at) << 24)
+            }
+            Trouble::NoPort => (icmp::v4::UNREACHABLE, icmp::v4::PORT, 0),
+            Trouble::NoProtocol => (icmp::v4::UNREACHABLE, icmp::v4::PROTOCOL, 0),
         };
         icmp::Fields { kind, code, rest }
     }
@@ -206,6 +262,14 @@ impl Trouble {
             Trouble::NoRoute => (icmp::v6::UNREACHABLE, icmp::v6::NO_ROUTE, 0),
             Trouble::NoNeighbour => (icmp::v6::UNREACHABLE, icmp::v6::ADDRESS, 0),
             Trouble::TooBig(mtu) => (icmp::v6::TOO_BIG, 0, u32::from(mtu)),
+            Trouble::BadOption(at) => {
+                (icmp::v6::PARAMETER_PROBLEM, icmp::v6::BAD_OPTION, at.into())
+            }
+            Trouble::NoPort => (icmp::v6::UNREACHABLE, icmp::v6::PORT, 0),
+            Trouble::NoProtocol => {
+                let at = ipv6::offset::NEXT_HEADER as u32;
+                (icmp::v6::PARAMETER_PROBLEM, icmp::v6::BAD_NEXT_HEADER, at)
+            }
         };
         icmp::Fields { kind, code, rest }
     }
@@ -269,6 +333,19 @@ fn protocol_of(frame: &[u8]) -> Protocol {
     }
 }
 
+/// What a packet bears that is no fragment; of IPv6 right behind its header, or UDP behind others.
+fn whole_protocol(packet: &[u8]) -> Option<u8> {
+    if packet.first()? >> 4 != ipv6::VERSION {
+        let view = ipv4::View::parse_without_checksum(packet).ok()?;
+        return (!view.is_fragment()).then_some(view.protocol());
+    }
+    let view = ipv6::View::parse(packet).ok()?;
+    let upper = view.upper_layer().ok()?;
+    let is_seen =
+        upper.protocol == view.next_header() || [protocol::UDP, UDP_LITE].contains(&upper.protocol);
+    (upper.fragment.is_none() && is_seen).then_some(upper.protocol)
+}
+
 /// What a frame is policed as that the host sees beside those.
 pub(super) fn seen_as(frame: &[u8]) -> Protocol {
     match u16_at(frame, ethernet::offset::TYPE) {
@@ -299,3 +376,6 @@ fn packet_len(frame: &[u8]) -> usize {
     };
     len.unwrap_or(packet.len())
 }
+
+/// Lightweight UDP (RFC 3828).
+const UDP_LITE: u8 = 136;

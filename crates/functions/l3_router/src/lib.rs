@@ -75,6 +75,7 @@ pub mod services;
 
 pub mod control;
 
+mod options;
 mod own;
 
 mod reload;

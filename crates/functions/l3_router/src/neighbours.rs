@@ -165,13 +165,13 @@ impl Neighbours {
             state.set_hop(at, Hop::absent(reason, entry.link));
             state.reach_tunnels();
             while let Some(waiting) = self.0.next_leaving() {
-                let unhandled = Verdict::UNHANDLED;
-                if let Some(slot) = made.push(waiting.port, &waiting.frame, unhandled) {
-                    let around = &mut Around { interfaces: &state.interfaces, tallies, now };
+                let dropped = reasons::drop(reasons::UNRESOLVED);
+                if made.push(waiting.port, &waiting.frame, dropped).is_some() {
+                    let interfaces = &state.interfaces;
+                    let around = &mut Around { interfaces, tallies, made: Some(made), now };
                     let why = (Trouble::NoNeighbour, reasons::UNRESOLVED);
-                    let at = (slot, waiting.came_by);
-                    let verdict = host.refuse(made.batch_mut(), at, around, why);
-                    made.batch_mut().set_verdict(slot, verdict);
+                    let packet = (&waiting.frame[..], waiting.port, waiting.came_by);
+                    host.refuse(packet, around, why);
                 }
                 self.0.give_back(waiting);
             }

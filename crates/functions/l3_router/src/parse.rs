@@ -9,8 +9,9 @@
 use packet::{PortId, Reason};
 use stages::virtuals::Virtuals;
 use wire::bytes::{array_at, u16_at, u32_at};
-use wire::{Malformed, checksum, ethernet, ipv4, ipv6};
+use wire::{Malformed, checksum, ethernet, ipv4, ipv6, protocol};
 
+use super::options::{Fault, check_hop_by_hop, check_ipv4};
 use super::reasons;
 use super::state::State;
 
@@ -33,8 +34,16 @@ pub enum Class {
     },
     /// A question for the Ethernet address of the interface, or of a virtual address of it.
     Arp,
+    /// Options that say that it may not go on, and where, if its sender is to be told.
+    Options(Option<u16>),
     /// Nothing to do with it.
     Drop(Reason),
+}
+
+impl Class {
+    fn of_fault(fault: Fault) -> Class {
+        Class::Options(fault.is_told.then_some(fault.pointer))
+    }
 }
 
 /// What plain frames look like to this router.
@@ -97,6 +106,7 @@ fn plain_ipv6(frame: &[u8], space: usize) -> Option<Class> {
     let ip: &[u8; ipv6::HEADER_LEN] = frame.get(ethernet::HEADER_LEN..)?.first_chunk()?;
     let len = usize::from(u16_at(ip, ipv6::offset::PAYLOAD_LEN)) + ipv6::HEADER_LEN;
     let sound = (ip[0] >> 4 == ipv6::VERSION) & (len <= space);
+    let sound = sound & (ip[ipv6::offset::NEXT_HEADER] != protocol::IPV6_HOP_BY_HOP);
     let is_usual = |first: u8| (first & 0xe0 == 0x20) | (first & 0xfe == 0xfc);
     let usual = is_usual(ip[ipv6::offset::SOURCE]) & is_usual(ip[ipv6::offset::DESTINATION]);
     let lives = ip[ipv6::offset::HOP_LIMIT] > 1;
@@ -151,9 +161,14 @@ fn classify_ipv4(packet: &[u8], vrf: u16, state: &State) -> Result<Class, Reason
     if to >= 224 {
         return Err(reasons::MULTICAST);
     }
-    if view.ttl() <= 1 {
-        let is_own = state.is_own_ipv4(vrf, view.destination().to_bits());
-        return Err(if is_own { reasons::LOCAL } else { reasons::TTL_EXPIRED });
+    if view.has_options()
+        && let Err(fault) =
+            check_ipv4(packet.get(..usize::from(packet[0] & 0x0f) * 4).unwrap_or(&[]))
+    {
+        return Ok(Class::of_fault(fault));
+    }
+    if view.ttl() <= 1 && !state.is_own_ipv4(vrf, view.destination().to_bits()) {
+        return Err(reasons::TTL_EXPIRED);
     }
     Ok(Class::V4 {
         destination: view.destination().to_bits(),
@@ -173,9 +188,14 @@ fn classify_ipv6(packet: &[u8], vrf: u16, state: &State) -> Result<Class, Reason
     if to.is_multicast() {
         return Err(reasons::MULTICAST);
     }
-    if view.hop_limit() <= 1 {
-        let is_own = state.is_own_ipv6(vrf, to.to_bits());
-        return Err(if is_own { reasons::LOCAL } else { reasons::TTL_EXPIRED });
+    if view.next_header() == protocol::IPV6_HOP_BY_HOP
+        && let Some(packet) = packet.get(..ipv6::HEADER_LEN + usize::from(view.payload_len()))
+        && let Err(fault) = check_hop_by_hop(packet, ipv6::HEADER_LEN)
+    {
+        return Ok(Class::of_fault(fault));
+    }
+    if view.hop_limit() <= 1 && !state.is_own_ipv6(vrf, to.to_bits()) {
+        return Err(reasons::TTL_EXPIRED);
     }
     let len = ethernet::HEADER_LEN + ipv6::HEADER_LEN + usize::from(view.payload_len());
     Ok(Class::V6 { destination: to.to_bits(), len: len as u16 })

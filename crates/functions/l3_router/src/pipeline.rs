@@ -269,6 +269,7 @@ impl Pipeline {
             made: None,
             datagram: Vec::new(),
             makes: config.resolve
+                || config.icmp_errors_per_s > 0
                 || config.interfaces.iter().any(|one| one.mtu > 0)
                 || config.bfd_sessions_max() > 0,
             tallies: [0; TALLIES.len()],
@@ -392,7 +393,7 @@ impl Pipeline {
                 self.scratch.destination_ipv6[usize::from(slot)] = destination;
                 self.scratch.ipv6.push(slot);
             }
-            Class::Arp | Class::Drop(_) => {}
+            Class::Arp | Class::Options(_) | Class::Drop(_) => {}
         }
     }
 
@@ -400,6 +401,7 @@ impl Pipeline {
     pub(super) fn check_fully(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
         match classify(batch.frame(slot), interface, &self.state) {
             Class::Arp => self.answer_arp(batch, slot, interface),
+            Class::Options(_) => batch.set_verdict(slot, reasons::drop(reasons::OPTIONS)),
             Class::Drop(reason) => batch.set_verdict(slot, reasons::drop(reason)),
             class @ (Class::V4 { .. } | Class::V6 { .. }) => self.enter(batch, slot, class),
         }

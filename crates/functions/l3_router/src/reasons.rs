@@ -21,6 +21,9 @@ reasons! {
     IP_CHECKSUM = "ip-checksum",
     /// An address that no packet may have on its way (RFC 1812 section 5.3.7, RFC 4291 section 2).
     MARTIAN = "martian",
+    /// Options of IPv4 that are cut, or a hop-by-hop option of IPv6 that is cut or forbids those who
+    /// do not know it to go on (RFC 791 section 3.1, RFC 8200 section 4.2).
+    OPTIONS = "options",
     /// Addressed to a group.
     MULTICAST = "multicast",
     /// Addressed to the router itself, which has no host's part.
@@ -31,6 +34,8 @@ reasons! {
     NO_ROUTE = "no-route",
     /// The route's next hop is not there at present, or nobody has this address on a link.
     NO_NEXT_HOP = "no-next-hop",
+    /// To all stations of a link from elsewhere (RFC 2644).
+    DIRECTED_BROADCAST = "directed-broadcast",
     /// A tag of a VLAN that no interface has.
     UNKNOWN_VLAN = "unknown-vlan",
     /// The source has no route, or none that leads back (RFC 3704).
@@ -68,6 +73,9 @@ reasons! {
     ACL_INGRESS = "acl-ingress",
     /// The egress access list denies it.
     ACL_EGRESS = "acl-egress",
+    /// An access list looks behind its headers and cannot: too many of them, or cut, or a fragment
+    /// that hides or would overwrite what rules look at (RFC 7045, RFC 7112, RFC 1858).
+    ACL_UNREADABLE = "acl-unreadable",
     /// Its policer says red, and red packets are dropped.
     POLICED = "policed",
     /// Of a tunnel that is nobody's: another identifier or far end (RFC 7348).
@@ -99,8 +107,10 @@ tallies! {
     Fakedropped = "fakedropped",
     /// ICMP and ICMPv6 errors sent.
     IcmpErrors = "icmp-errors",
-    /// Errors that were not sent because of their limit.
+    /// Errors and resets that were not sent because of their limit.
     IcmpErrorsLimited = "icmp-errors-limited",
+    /// Resets of TCP sent.
+    ResetsSent = "resets-sent",
     /// Echo requests answered.
     PingsAnswered = "pings-answered",
     /// Neighbour solicitations answered.

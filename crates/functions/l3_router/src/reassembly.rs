@@ -25,7 +25,7 @@ use packet::{Batch, Reason, Slot, Slots};
 use stages::reassembly::{Datagrams, Key, Part, Place};
 use stages::transport::{self, Fragment, Upper, has_ports, is_extension};
 use wire::bytes::{array_at, u16_at, u32_at};
-use wire::{ethernet, ipv4, ipv6, protocol};
+use wire::{ethernet, ipv4, ipv6};
 
 use super::config::{Config, EarlyFragments};
 use super::known::Known;
@@ -37,6 +37,7 @@ use super::state::State;
 pub(super) struct Reassembly {
     datagrams: Datagrams<Known>,
     early: EarlyFragments,
+    headers_max: u8,
 }
 
 impl Reassembly {
@@ -52,7 +53,8 @@ impl Reassembly {
         let timeout_s = f64::from(config.reassembly_timeout_ms) / 1e3;
         let secret = [(); 2].map(|()| RandomState::new().build_hasher().finish());
         let datagrams = Datagrams::new(capacity, timeout_s, &clock, Keyed::new(secret))?;
-        Ok(Some(Reassembly { datagrams, early }))
+        let headers_max = config.extension_headers_max;
+        Ok(Some(Reassembly { datagrams, early, headers_max }))
     }
 
     /// Bytes held.
@@ -72,11 +74,11 @@ impl Reassembly {
     fn take(
         &mut self,
         part: &Part,
-        (upper, fragment): (&Upper, &Fragment),
+        upper: &Upper,
         tallies: &mut Tallies,
         now: Ticks,
     ) -> Result<Option<Known>, Reason> {
-        is_sound(part, upper, fragment)?;
+        is_sound(part, upper)?;
         let found = self.datagrams.find(&part.key);
         let Some(number) = found.filter(|&number| !self.datagrams.is_over(number, now)) else {
             found.into_iter().for_each(|expired| self.datagrams.remove(expired));
@@ -129,16 +131,17 @@ pub(super) fn reassemble(
         true => state.interfaces.get(interface[usize::from(slot)]).vrf,
         false => 0,
     };
-    let mut each = |slots: &mut Slots, read: fn(&[u8]) -> Option<Read>| {
+    let headers_max = reassembly.headers_max;
+    let mut each = |slots: &mut Slots, read: fn(&[u8], u8) -> Option<Read>| {
         slots.retain(|slot| {
             let Some(packet) = batch.frame(slot).get(ethernet::HEADER_LEN..) else { return true };
-            let Some((key, upper)) = read(packet) else { return true };
+            let Some((key, upper)) = read(packet, headers_max) else { return true };
             let fragment = upper.fragment.filter(|fragment| counts(fragment.next));
             let Some(fragment) = fragment else { return true };
             let Fragment { identification, offset, len, more, .. } = fragment;
             let key = Key { realm: vrf(slot), identification, ..key };
             let part = Part { key, offset, len, more };
-            match reassembly.take(&part, (&upper, &fragment), tallies, now) {
+            match reassembly.take(&part, &upper, tallies, now) {
                 Ok(found) => {
                     if let Some(found) = found {
                         known.note(slot, found);
@@ -161,7 +164,7 @@ type Read = (Key, Upper);
 
 /// None of a packet that is whole, or of a protocol without ports.
 #[inline(always)]
-fn read_ipv4(packet: &[u8]) -> Option<Read> {
+fn read_ipv4(packet: &[u8], _: u8) -> Option<Read> {
     let header = packet.first_chunk::<{ ipv4::HEADER_LEN }>()?;
     let place = u16_at(header, ipv4::offset::FLAGS_FRAGMENT);
     let is_whole = place & (ipv4::FRAGMENT_OFFSET_MASK | ipv4::FLAG_MORE_FRAGMENTS) == 0;
@@ -177,7 +180,7 @@ fn read_ipv4(packet: &[u8]) -> Option<Read> {
 
 /// None of a packet that is whole by its first header.
 #[inline(always)]
-fn read_ipv6(packet: &[u8]) -> Option<Read> {
+fn read_ipv6(packet: &[u8], headers_max: u8) -> Option<Read> {
     let header = packet.first_chunk::<{ ipv6::HEADER_LEN }>()?;
     let next = header[ipv6::offset::NEXT_HEADER];
     if !is_extension(next) {
@@ -186,7 +189,8 @@ fn read_ipv6(packet: &[u8]) -> Option<Read> {
     let address = |at: usize| [at, at + 8].map(|at| u64::from_be_bytes(array_at(header, at)));
     let source = address(ipv6::offset::SOURCE);
     let destination = address(ipv6::offset::DESTINATION);
-    Some((Key { source, destination, ..Key::default() }, transport::behind(packet, next)))
+    let upper = transport::behind(packet, next, headers_max);
+    Some((Key { source, destination, ..Key::default() }, upper))
 }
 
 /// Whether what is fragmented has ports, or may have them behind extension headers.
@@ -195,24 +199,13 @@ fn counts(next: u8) -> bool {
 }
 
 /// Whether a fragment is one, and shows what rules look at where it must.
-fn is_sound(part: &Part, upper: &Upper, fragment: &Fragment) -> Result<(), Reason> {
+fn is_sound(part: &Part, upper: &Upper) -> Result<(), Reason> {
     if part.is_malformed() {
         return Err(reasons::FRAGMENT_MALFORMED);
     }
-    let is_tcp = upper.protocol == protocol::TCP;
     let is_tiny = match part.offset {
-        // RFC 1858 section 3.1; RFC 7112 section 5: with all headers, too.
-        0 if is_extension(upper.protocol) => true,
-        0 if is_tcp => fragment.transport_len < TCP_LEN_MIN,
-        0 => has_ports(upper.protocol) && fragment.transport_len < LEN_MIN,
-        // RFC 1858 section 3.2.2, RFC 3128: flags of their own.
-        offset => is_tcp && offset < TCP_LEN_MIN,
+        0 => !upper.is_read,
+        offset => transport::overwrites(upper.protocol, offset),
     };
     if is_tiny { Err(reasons::FRAGMENT_TINY) } else { Ok(()) }
 }
-
-/// Bytes of TCP that the first fragment has at least: to behind its flags.
-const TCP_LEN_MIN: u16 = 16;
-
-/// The same of the other protocols: the ports, and what follows them in a unit.
-const LEN_MIN: u16 = 8;

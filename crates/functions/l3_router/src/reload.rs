@@ -254,6 +254,7 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("reassembly-capacity", running.reassembly_capacity != wanted.reassembly_capacity),
         ("reassembly-timeout-ms", running.reassembly_timeout_ms != wanted.reassembly_timeout_ms),
         ("early-fragments", running.early_fragments != wanted.early_fragments),
+        ("extension-headers-max", running.extension_headers_max != wanted.extension_headers_max),
         ("vrfs", running.vrfs != wanted.vrfs),
         ("interfaces", running.interfaces != wanted.interfaces),
         ("icmp-errors-per-s", running.icmp_errors_per_s != wanted.icmp_errors_per_s),

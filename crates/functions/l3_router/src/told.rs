@@ -52,8 +52,9 @@ impl Pipeline {
         if let Some(verdict) = heard.and_then(liveness::Heard::verdict) {
             return verdict;
         }
-        let Pipeline { state, host, tallies, .. } = self;
-        let around = &mut Around { interfaces: &state.interfaces, tallies, now };
+        let Pipeline { state, host, tallies, made, .. } = self;
+        let (interfaces, made) = (&state.interfaces, made.as_mut());
+        let around = &mut Around { interfaces, tallies, made, now };
         match host {
             Some(host) => host.receive(batch, (slot, at), around),
             None => reasons::drop(reasons::LOCAL),

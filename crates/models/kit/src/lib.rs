@@ -21,6 +21,8 @@ pub mod floods;
 
 pub mod slow;
 
+pub mod headers;
+
 pub mod neighbours;
 
 pub mod test_packets;

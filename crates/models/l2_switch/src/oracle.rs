@@ -80,15 +80,15 @@ impl Oracle for Model {
         let mut leaving = leaving.into_iter();
         let first = leaving.next();
         for (port, frame) in leaving {
-            if acl::denies(self.egress.values(), port, &frame) {
+            if self.may_not_leave(port, &frame).is_some() {
                 continue;
             }
             self.made.push(Expected::Forward { port: port.id(), frame: frame.clone() });
             self.mirror(port, Direction::Transmit, &frame);
         }
         let Some((port, frame)) = first else { return Expected::Drop("no-member") };
-        if acl::denies(self.egress.values(), port, &frame) {
-            return Expected::Drop("egress-acl-denied");
+        if let Some(reason) = self.may_not_leave(port, &frame) {
+            return Expected::Drop(reason);
         }
         self.mirror(port, Direction::Transmit, &frame);
         Expected::Forward { port: port.id(), frame }
@@ -148,6 +148,11 @@ impl Oracle for Model {
 }
 
 impl Model {
+    /// Why the list for what leaves keeps a frame.
+    fn may_not_leave(&self, port: Port, frame: &[u8]) -> Option<&'static str> {
+        acl::refuses(self.egress.values(), port, frame, "egress-acl-denied")
+    }
+
     /// The switch as configured.
     pub fn new(section: &Section) -> Model {
         let config = generated::config(section);
@@ -214,8 +219,8 @@ impl Model {
         if destination.0[..5] == [0x01, 0x80, 0xc2, 0, 0] && destination.0[5] <= 0x0f {
             return Err("reserved-address");
         }
-        if acl::denies(self.rules.values(), port, frame) {
-            return Err("acl-denied");
+        if let Some(reason) = acl::refuses(self.rules.values(), port, frame, "acl-denied") {
+            return Err(reason);
         }
         if self.learns() {
             match self.learn(source, circuit, units) {

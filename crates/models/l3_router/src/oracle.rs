@@ -22,7 +22,9 @@ mod groups;
 mod host;
 mod hosted;
 mod neighbours;
+mod options;
 mod reassembly;
+mod resets;
 mod services;
 
 mod state;
@@ -34,7 +36,7 @@ mod tunnels;
 mod virtuals;
 
 use self::frames::{Judgement, internet_sum, leave, word};
-use self::host::Held;
+use self::host::{Cause, Held};
 use self::leaving::a_hop_on;
 use self::neighbours::{Said, Wanted};
 use self::routes::To;
@@ -292,7 +294,11 @@ impl Model {
             return Err("multicast");
         }
         let way = Way { at, from: from.into(), to: to.into(), hops_left: packet[8] };
-        self.send(way, header, &packet[..total_len], now)
+        let packet = &packet[..total_len];
+        match options::of_ipv4(&packet[20..header_len]) {
+            Ok(()) => self.send(way, header, packet, now),
+            Err(fault) => self.refuse_options(way, header, packet, fault, now),
+        }
     }
 
     /// RFC 8200 section 3; RFC 4291 sections 2.5.2, 2.5.3, 2.5.6 and 2.7 for the addresses.
@@ -319,7 +325,33 @@ impl Model {
             return Err("multicast");
         }
         let way = Way { at, from: from.into(), to: to.into(), hops_left: packet[7] };
-        self.send(way, header, packet, now)
+        match if packet[6] == 0 { options::hop_by_hop(&packet[40..]) } else { Ok(()) } {
+            Ok(()) => self.send(way, header, packet, now),
+            Err(fault) => self.refuse_options(way, header, packet, fault, now),
+        }
+    }
+
+    /// RFC 1812 section 4.3.3.5, RFC 8200 section 4.2: a parameter problem, where there is a pointer.
+    fn refuse_options(
+        &mut self,
+        way: Way,
+        header: &[u8],
+        packet: &[u8],
+        pointer: Option<u32>,
+        now: Duration,
+    ) -> Judgement {
+        if !self.passes(way) {
+            return Err("reverse-path");
+        }
+        if let Some(pointer) = pointer {
+            let own = self.interfaces[way.at];
+            let held = Held { at: &own, header, packet };
+            let (v4, v6) = ((12, 0, pointer << 24), (4, 2, pointer));
+            let cause = Cause { reason: "options", v4, v6 };
+            let (_, told) = self.buckets.refuse(&self.config, held, cause, now);
+            self.neighbours.made.extend(told);
+        }
+        Err("options")
     }
 
     /// To the next hop of the route, if source, hops to go and length allow it; without a route,
@@ -329,35 +361,39 @@ impl Model {
         if !self.passes(way) {
             return Err("reverse-path");
         }
-        let known = match way.hops_left {
-            0 | 1 => None,
-            _ => self.reassembly.take(own.vrf, (way.from, way.to), came, now)?,
-        };
         let route = self.longest(own.vrf, way.to);
+        // RFC 1812 section 5.3.1: what is for the router itself arrives with any time to live.
+        let expires = way.hops_left <= 1 && route != Some(To::Itself);
+        let known = match expires {
+            true => None,
+            false => self.reassembly.take(own.vrf, (way.from, way.to), came, now)?,
+        };
         let route = route.map(|to| self.groups.of_packet(to, came, known));
-        let came = &match way.hops_left {
-            0 | 1 => came.to_vec(),
-            _ => self.services.admit(&own, (came, known), now)?,
+        let came = &match expires {
+            true => came.to_vec(),
+            false => self.services.admit(&own, (came, known), now)?,
         };
         let sent = &a_hop_on(came);
-        if way.hops_left > 1
-            && let Some(out) = self.way_out(route)
-            && !self.services.dismisses(&out, (came, known))
-        {
-            return Err("acl-egress");
+        if !expires && let Some(out) = self.way_out(route) {
+            self.services.dismiss(&out, (came, known))?;
         }
         let held = Held { at: &own, header, packet: came };
         if route == Some(To::Itself) {
             return match self.config.is_host() {
                 true => {
                     let accepts = self.virtual_accepts(own.vrf, way.to);
-                    self.buckets.receive(&self.config, held, accepts, now)
+                    let received = self.buckets.receive(&self.config, held, accepts, now);
+                    if received == Err("local-address") && accepts.is_none() {
+                        let told = self.buckets.nobody_listens(&self.config, held, now);
+                        self.neighbours.made.extend(told);
+                    }
+                    received
                 }
                 false => Err("local-address"),
             };
         }
         let cause = match route {
-            _ if way.hops_left <= 1 => host::EXPIRED,
+            _ if expires => host::EXPIRED,
             Some(To::NextHop(number)) => match self.leave_by(number, header, sent) {
                 Ok(Some(leaving)) => return Ok(leaving),
                 Ok(None) => {
@@ -368,6 +404,13 @@ impl Model {
             },
             Some(To::Link(number)) if self.config.resolve => {
                 let out = self.interfaces[number];
+                if let (Some(link), IpAddr::V4(to)) = (out.ip, way.to)
+                    && (1..31).contains(&link.len)
+                    && (u32::from(to) ^ u32::from(link.address)) >> (32 - link.len) == 0
+                    && (u32::from(to) + 1).trailing_zeros() >= u32::from(32 - link.len)
+                {
+                    return Err("directed-broadcast");
+                }
                 if out.mtu > 0 && sent.len() > usize::from(out.mtu) {
                     host::too_big(out.mtu)
                 } else {
@@ -386,7 +429,11 @@ impl Model {
         let may_be_cut = came[0] >> 4 == 4 && came[6] & 0x40 == 0;
         match cause.reason == "too-big" && may_be_cut {
             true => self.cut(route, (way, held), sent, now),
-            false => self.buckets.refuse(&self.config, held, cause, now),
+            false => {
+                let (reason, told) = self.buckets.refuse(&self.config, held, cause, now);
+                self.neighbours.made.extend(told);
+                Err(reason)
+            }
         }
     }
 

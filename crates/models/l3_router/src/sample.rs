@@ -15,6 +15,7 @@ use crate::sections::Traffic;
 
 mod ethernet;
 mod groups;
+mod headers;
 mod host;
 mod hosted;
 mod interfaces;

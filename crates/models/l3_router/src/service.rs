@@ -116,6 +116,7 @@ fn beyond(section: &Section) -> Vec<Beyond> {
         reassembly_capacity: _,
         reassembly_timeout_ms: _,
         early_fragments: _,
+        extension_headers_max: _,
         // Partly in words, or not at all.
         next_hops,
         fakedrop,

@@ -4,6 +4,7 @@
 mod bridge;
 mod nat;
 mod offloads;
+mod router;
 
 use std::time::Duration;
 

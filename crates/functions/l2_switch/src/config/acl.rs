@@ -39,10 +39,10 @@ pub struct Rule {
     /// The network of the destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<Prefixed<IpAddr>>,
-    /// The protocol of IPv4, or the next header of IPv6.
+    /// The protocol of IPv4, or what stands behind the extension headers of IPv6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
-    /// The first and the last source port of TCP, UDP or SCTP.
+    /// The first and the last source port of TCP, UDP, SCTP, DCCP or UDP-Lite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_ports: Option<[u16; 2]>,
     /// The first and the last destination port.

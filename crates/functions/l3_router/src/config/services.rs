@@ -222,6 +222,11 @@ impl AclRule {
             && self.policer.is_none_or(|number| number < POLICERS_MAX)
     }
 
+    /// Whether it asks for anything behind the headers of IP.
+    pub fn looks_behind(&self) -> bool {
+        self.protocol.is_some() || self.source_ports.is_some() || self.destination_ports.is_some()
+    }
+
     /// Whether it is for packets of IPv4, and of IPv6.
     pub fn versions(&self) -> (bool, bool) {
         match self.source.or(self.destination) {

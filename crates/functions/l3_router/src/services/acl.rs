@@ -20,6 +20,10 @@ pub struct Acl {
     ports: Vec<PortName>,
     rules_max: usize,
     has_ipv6: bool,
+    /// Rules that look behind the headers of IP, for packets of each version.
+    readers: [usize; 2],
+    /// Most extension headers of a packet that the list reads.
+    headers_max: u8,
 }
 
 struct Tables {
@@ -124,6 +128,8 @@ impl Acl {
             ports: config.port_names(),
             rules_max,
             has_ipv6: config.ipv6,
+            readers: [0; 2],
+            headers_max: config.extension_headers_max,
         };
         for (number, rule) in config.all_rules(list) {
             acl.set(number, rule).map_err(|refusal| SetupError::Table {
@@ -163,7 +169,10 @@ impl Acl {
         } else {
             fast.ipv6.remove(number);
         }
-        self.rules.insert(number, rule);
+        count(&mut self.readers, &rule, 1);
+        if let Some(before) = self.rules.insert(number, rule) {
+            count(&mut self.readers, &before, -1);
+        }
         Ok(())
     }
 
@@ -172,7 +181,8 @@ impl Acl {
     /// # Errors
     /// When there is no such one.
     pub fn remove(&mut self, number: u32) -> Result<(), Refusal> {
-        self.rules.remove(&number).ok_or(Refusal::NotFound)?;
+        let rule = self.rules.remove(&number).ok_or(Refusal::NotFound)?;
+        count(&mut self.readers, &rule, -1);
         if let Some(fast) = &mut self.fast {
             fast.ipv4.remove(number);
             fast.ipv6.remove(number);
@@ -200,8 +210,8 @@ impl Acl {
         self.fast.as_ref().map_or(0, |fast| fast.ipv4.bytes() + fast.ipv6.bytes())
     }
 
-    /// Drops the packets that the list denies. What is permitted without a policer may not be
-    /// noted.
+    /// Drops the packets that the list denies, and those that it cannot read where a rule looks
+    /// behind the headers of IP. What is permitted without a policer may not be noted.
     pub(super) fn filter_ipv4(
         &self,
         batch: &mut Batch,
@@ -215,6 +225,9 @@ impl Acl {
         >,
     ) {
         let (Some(fast), false) = (&self.fast, slots.is_empty()) else { return };
+        if self.readers[0] > 0 {
+            keep_readable(batch, slots, passed, key::reads_ipv4);
+        }
         if let Some(answer) = fast.ipv4.answer_to_all() {
             return keep_alike(batch, slots, answer, passed);
         }
@@ -243,6 +256,10 @@ impl Acl {
         >,
     ) {
         let (Some(fast), false) = (&self.fast, slots.is_empty()) else { return };
+        let headers_max = self.headers_max;
+        if self.readers[1] > 0 {
+            keep_readable(batch, slots, passed, |frame| key::reads_ipv6(frame, headers_max));
+        }
         if let Some(answer) = fast.ipv6.answer_to_all() {
             return keep_alike(batch, slots, answer, passed);
         }
@@ -250,12 +267,40 @@ impl Acl {
         scratch.glance(batch, slots, fast.ipv6.glance().map(|glance| (glance, at(glance.at()))));
         let AclScratch { ipv6: keys, found, open, .. } = scratch;
         for (key, &slot) in keys.iter_mut().zip(open.as_slice()) {
-            *key = key::of_ipv6(batch.frame(slot), (passed.place)(batch, slot));
+            *key = key::of_ipv6(batch.frame(slot), (passed.place)(batch, slot), headers_max);
         }
         know(keys, open, passed.known);
         fast.ipv6.classify_batch(&keys[..open.len()], &mut found[..open.len()]);
         keep(batch, slots, scratch.answers(slots.len()), passed);
     }
+}
+
+/// One rule more or less that may look behind the headers of IP.
+fn count(readers: &mut [usize; 2], rule: &AclRule, change: isize) {
+    let (is_ipv4, is_ipv6) = rule.versions();
+    for (readers, is_its) in readers.iter_mut().zip([is_ipv4, is_ipv6]) {
+        if is_its && rule.looks_behind() {
+            *readers = readers.saturating_add_signed(change);
+        }
+    }
+}
+
+/// Drops the packets that are not read to their end: whether a rule is for them cannot be known
+/// (RFC 7045 section 2.1, RFC 7112 section 5).
+#[inline(always)]
+fn keep_readable<P, N>(
+    batch: &mut Batch,
+    slots: &mut Slots,
+    passed: &Passed<'_, P, impl Fn(Slot) -> bool, N>,
+    reads: impl Fn(&[u8]) -> bool,
+) {
+    slots.retain(|slot| {
+        let is_kept = reads(batch.frame(slot)) || !(passed.meets)(slot);
+        if !is_kept {
+            batch.set_verdict(slot, reasons::drop(reasons::ACL_UNREADABLE));
+        }
+        is_kept
+    });
 }
 
 /// Gives the keys of fragments what is known of their datagrams.

@@ -6,15 +6,15 @@
 //! ```
 //! The lowest bit of `parts` says that the packet has ports: its protocol has such, it is no later
 //! fragment, and they are there. A rule that names ports wants this bit. IPv6's extension headers
-//! are walked to the transport header; where they are broken, the packet has no ports and the
-//! protocol at which the walk ended.
+//! are walked to the transport header. [`reads_ipv4`] and [`reads_ipv6`] say of which packets a key
+//! tells all that there is to tell.
 
 use packet::PortId;
-use stages::transport::{behind, has_ports};
+use stages::transport::{behind, has_ports, of_ipv4 as behind_ipv4};
 use tables::classifier::five_tuple::prefix;
 use tables::classifier::{Condition, Field};
 use wire::bytes::{array_at, u16_at};
-use wire::{ethernet, ipv4, ipv6};
+use wire::{ethernet, ipv4, ipv6, protocol};
 
 use super::super::config::{AclRule, Ports, Prefixed};
 use super::super::known::Known;
@@ -103,7 +103,7 @@ pub fn of_ipv4(frame: &[u8], place: (u8, u16)) -> [u8; V4] {
 
 /// The same for IPv6.
 #[inline(always)]
-pub fn of_ipv6(frame: &[u8], place: (u8, u16)) -> [u8; V6] {
+pub fn of_ipv6(frame: &[u8], place: (u8, u16), headers_max: u8) -> [u8; V6] {
     let mut key = [0; V6];
     let Some(packet) = frame.get(ethernet::HEADER_LEN..) else { return key };
     let Some(header) = packet.first_chunk::<{ ipv6::HEADER_LEN }>() else { return key };
@@ -112,13 +112,36 @@ pub fn of_ipv6(frame: &[u8], place: (u8, u16)) -> [u8; V6] {
     let (protocol, ports) = match has_ports(next) {
         true => (next, four(packet, ipv6::HEADER_LEN)),
         false => {
-            let upper = behind(packet, next);
+            let upper = behind(packet, next, headers_max);
             (upper.protocol, upper.ports)
         }
     };
     let class = u16_at(header, 0) >> 4;
     rest(&mut key[32..], ports, protocol, (class as u8) >> 2, place);
     key
+}
+
+/// Whether what stands behind the header of an IPv4 packet can be read to its end, where it is to
+/// be; a plain packet is told by its first bytes.
+#[inline(always)]
+pub fn reads_ipv4(frame: &[u8]) -> bool {
+    let Some(packet) = frame.get(ethernet::HEADER_LEN..) else { return false };
+    let Some(header) = packet.first_chunk::<{ ipv4::HEADER_LEN }>() else { return false };
+    let is_whole = u16_at(header, FRAGMENT_V4) & (LATER_FRAGMENT | MORE_FRAGMENTS) == 0;
+    let is_plain = (header[0] == ipv4::VERSION_IHL) & is_whole;
+    is_plain & (packet.len() >= ipv4::HEADER_LEN + SHOWN_MAX)
+        || behind_ipv4(packet).is_some_and(|upper| upper.is_read)
+}
+
+/// The same of an IPv6 packet, if it has at most `headers_max` extension headers.
+#[inline(always)]
+pub fn reads_ipv6(frame: &[u8], headers_max: u8) -> bool {
+    let Some(packet) = frame.get(ethernet::HEADER_LEN..) else { return false };
+    let Some(header) = packet.first_chunk::<{ ipv6::HEADER_LEN }>() else { return false };
+    let next = header[NEXT_HEADER_V6];
+    let is_plain = matches!(next, protocol::UDP | protocol::TCP);
+    is_plain & (packet.len() >= ipv6::HEADER_LEN + SHOWN_MAX)
+        || behind(packet, next, headers_max).is_read
 }
 
 /// Gives the key of a fragment what is known of its datagram.
@@ -150,4 +173,7 @@ const REST: usize = 10;
 const PROTOCOL_V4: usize = 9;
 const FRAGMENT_V4: usize = 6;
 const LATER_FRAGMENT: u16 = 0x1fff;
+const MORE_FRAGMENTS: u16 = 0x2000;
+/// Bytes of a transport protocol that are looked at, at most.
+const SHOWN_MAX: usize = 16;
 const NEXT_HEADER_V6: usize = 6;

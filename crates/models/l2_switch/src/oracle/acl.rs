@@ -5,13 +5,23 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use function_kit::sections::Prefixed;
 use function_l2_switch::config::Port;
 use function_l2_switch::config::acl::{Action, Rule};
+use model_kit::headers::Headers as Behind;
 
-/// Whether the first rule that matches denies the frame, which has a whole Ethernet header.
-pub(super) fn denies<'a>(rules: impl Iterator<Item = &'a Rule>, port: Port, frame: &[u8]) -> bool {
+/// Why the frame, which has a whole Ethernet header, is dropped by a list of which `denied` is the
+/// reason: the first rule that matches denies it, or some rule asks for what cannot be read.
+pub(super) fn refuses<'a>(
+    rules: impl Iterator<Item = &'a Rule> + Clone,
+    port: Port,
+    frame: &[u8],
+    denied: &'static str,
+) -> Option<&'static str> {
     let headers = Headers::of(frame);
+    if rules.clone().any(|rule| headers.hide_from(rule)) {
+        return Some("acl-unreadable");
+    }
     let mut matching: Vec<&Rule> = rules.filter(|rule| headers.match_rule(rule, port)).collect();
     matching.sort_by_key(|rule| rule.priority);
-    matching.first().is_some_and(|rule| rule.action == Action::Deny)
+    matching.first().is_some_and(|rule| rule.action == Action::Deny).then_some(denied)
 }
 
 /// What a frame says.
@@ -22,6 +32,10 @@ struct Headers {
     addresses: Option<[IpAddr; 2]>,
     protocol: Option<u8>,
     ports: Option<[u16; 2]>,
+    /// The type is not seen for all the tags.
+    is_nested: bool,
+    /// What is behind the header of IP is not seen.
+    is_hidden: bool,
 }
 
 impl Headers {
@@ -40,6 +54,8 @@ impl Headers {
             addresses: None,
             protocol: None,
             ports: None,
+            is_nested: [0x8100, 0x88a8].contains(&word(at)),
+            is_hidden: false,
         };
         match headers.kind {
             0x0800 => headers.add_ipv4(&frame[at + 2..]),
@@ -60,8 +76,10 @@ impl Headers {
         };
         self.addresses = Some([address(12), address(16)]);
         self.protocol = Some(packet[9]);
-        if u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0 {
-            self.add_ports(&packet[header_len..]);
+        let total_len = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+        match total_len >= header_len && total_len <= packet.len() {
+            true => self.add_behind(&packet[..total_len], Behind::of_ipv4(&packet[..total_len])),
+            false => self.is_hidden = true,
         }
     }
 
@@ -76,14 +94,29 @@ impl Headers {
         };
         self.addresses = Some([address(8), address(24)]);
         self.protocol = Some(packet[6]);
-        self.add_ports(&packet[40..]);
+        let len = 40 + usize::from(u16::from_be_bytes([packet[4], packet[5]]));
+        match packet.get(..len) {
+            Some(packet) => self.add_behind(packet, Behind::of_ipv6(packet, 8)),
+            None => self.is_hidden = true,
+        }
     }
 
-    fn add_ports(&mut self, payload: &[u8]) {
-        if [Some(6), Some(17), Some(132)].contains(&self.protocol) && payload.len() >= 4 {
-            let [a, b, c, d] = [payload[0], payload[1], payload[2], payload[3]];
-            self.ports = Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]);
-        }
+    fn add_behind(&mut self, packet: &[u8], behind: Behind) {
+        self.protocol = Some(behind.protocol);
+        self.ports = behind.ports(packet).map(|(from, to)| [from, to]);
+        self.is_hidden = !behind.are_read;
+    }
+
+    /// Whether a rule asks for what is hidden here.
+    fn hide_from(&self, rule: &Rule) -> bool {
+        let network = rule.source.or(rule.destination);
+        let looks_behind =
+            (rule.protocol, rule.source_ports, rule.destination_ports) != (None, None, None);
+        let is_of_family = network.is_none_or(|network| {
+            self.addresses.is_some_and(|own| own[0].is_ipv4() == network.address.is_ipv4())
+        });
+        self.is_nested && (looks_behind || network.is_some() || rule.ether_type.is_some())
+            || self.is_hidden && looks_behind && is_of_family
     }
 
     fn match_rule(&self, rule: &Rule, port: Port) -> bool {

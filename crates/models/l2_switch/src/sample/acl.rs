@@ -1,5 +1,5 @@
 //! Rules that come and go, of each kind, and frames that they match and that they do not.
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use function_kit::sections::Prefixed;
 use function_l2_switch::config::acl::{Action, Rule};
@@ -99,7 +99,10 @@ impl Sample {
                 ethernet::TYPE_IPV6,
                 packet_ipv6(v6_near, v6_far, 80)[..39].to_vec(),
             ),
+            ("IPv6 behind a header", ethernet::TYPE_IPV6, behind(1, &udp)),
+            ("IPv6 behind too many headers", ethernet::TYPE_IPV6, behind(9, &udp)),
             ("another type", 0x88b5, text(46)),
+            ("three tags", ethernet::TYPE_VLAN, [&THREE_TAGS[..], &ipv4].concat()),
         ];
         for (about, kind, payload) in kinds {
             let plain = frame(to, from, kind, &payload);
@@ -112,6 +115,22 @@ impl Sample {
         self.frame(Port::DOWNLINK, "a tag more", stacked);
     }
 }
+
+/// A datagram behind so many headers of destination options.
+fn behind(count: usize, udp: &[u8]) -> Vec<u8> {
+    let mut packet = packet_ipv6(Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, 8 * count + udp.len());
+    packet.truncate(40);
+    packet[6] = protocol::IPV6_DESTINATION_OPTIONS;
+    for left in (0..count).rev() {
+        let next = if left > 0 { protocol::IPV6_DESTINATION_OPTIONS } else { protocol::UDP };
+        packet.extend([next, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    packet.extend(udp);
+    packet
+}
+
+/// What follows the type of a frame with three tags, to the type of what it bears.
+const THREE_TAGS: [u8; 12] = [0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0];
 
 /// A rule that denies every frame.
 fn any(priority: u32) -> Rule {

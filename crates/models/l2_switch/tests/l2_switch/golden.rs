@@ -19,12 +19,13 @@ fn config(text: &str) -> Section {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 13] = [
+const REQUIRED: [&str; 14] = [
     "acl",
     "ageing",
     "egress",
     "four-ports",
     "full",
+    "hidden",
     "learning",
     "mirrors",
     "moves",

@@ -9,8 +9,8 @@ use function_l3_router::config::{Config, NextHop};
 use super::frames::word;
 use super::reassembly::Known;
 use super::routes::To;
-use super::services::transport_of_ipv6;
 use crate::catalogue;
+use model_kit::headers::Headers;
 
 /// All groups.
 pub(super) struct Groups {
@@ -151,29 +151,19 @@ fn ipv6(packet: &[u8]) -> (u128, u128) {
     let source = product(half(8) ^ ROOT_5, half(16) ^ ROOT_7);
     let destination = product(half(24) ^ ROOT_5, half(32) ^ ROOT_7);
     let turned = destination * 2 % (1 << 64) + destination / (1 << 63);
-    let (protocol, behind) = transport_of_ipv6(packet);
-    let counts = match behind {
-        Some(behind) if !is_first_fragment(packet) => rest(packet, protocol, behind),
+    let headers = Headers::of_ipv6(packet, 8);
+    let counts = match headers.behind {
+        Some(behind) if !is_first_fragment(packet, &headers) => {
+            rest(packet, headers.protocol, behind)
+        }
         _ => 0,
     };
     (source ^ turned, counts)
 }
 
 /// Whether one of the extension headers says that other fragments follow this first one.
-fn is_first_fragment(packet: &[u8]) -> bool {
-    let (mut next, mut at) = (packet[6], 40);
-    for _ in 0..8 {
-        if ![0, 43, 44, 60].contains(&next) || packet.len() < at + 8 {
-            break;
-        }
-        if next == 44 && packet[at + 3] & 1 == 1 {
-            return true;
-        }
-        let len = if next == 44 { 8 } else { 8 + 8 * usize::from(packet[at + 1]) };
-        next = packet[at];
-        at += len;
-    }
-    false
+fn is_first_fragment(packet: &[u8], headers: &Headers) -> bool {
+    headers.chain.iter().any(|&(kind, at)| kind == 44 && packet[at + 3] & 1 == 1)
 }
 
 fn rest(packet: &[u8], protocol: u8, behind: usize) -> u128 {

@@ -1,13 +1,15 @@
 //! What the model says of packets that the router does not forward: errors, answers, policers.
 //!
 //! Headers are read and built byte by byte from the texts of the standards.
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use function_l3_router::config::{Config, Resolved};
+use model_kit::check::Expected;
 use model_kit::slow::Bucket;
 
 use super::frames::{Judgement, internet_sum, leave, word};
+use super::resets;
 
 /// The buckets of a router as a host.
 pub(super) struct Buckets {
@@ -63,28 +65,69 @@ pub(super) fn too_big(mtu: u16) -> Cause {
 }
 
 impl Buckets {
-    /// An error about a packet, or none.
+    /// The reason for which a packet is dropped, and the error about it, if there is one.
     pub fn refuse(
         &mut self,
         config: &Config,
         held: Held,
         cause: Cause,
         now: Duration,
-    ) -> Judgement {
+    ) -> (&'static str, Option<Expected>) {
         if cause.reason == "ttl-expired" && config.is_host() && !self.ttl_expired.takes(now) {
-            return Err("policed-ttl-expired");
-        }
-        if config.icmp_errors_per_s == 0 {
-            return Err(cause.reason);
+            return ("policed-ttl-expired", None);
         }
         let error = match held.packet[0] >> 4 {
-            4 => error_ipv4(held, cause.v4),
-            _ => error_ipv6(held, cause.v6),
+            4 => held.at.ip.and_then(|own| error_ipv4(held, own.address, cause.v4)),
+            _ => held.at.ipv6.and_then(|own| error_ipv6(held, own.address, cause.v6)),
         };
-        match error {
-            Some(frame) if self.errors.takes(now) => Ok(leave(held.at, frame)),
-            _ => Err(cause.reason),
-        }
+        (cause.reason, self.within_limit(config, held, error, now))
+    }
+
+    fn within_limit(
+        &mut self,
+        config: &Config,
+        held: Held,
+        error: Option<Vec<u8>>,
+        now: Duration,
+    ) -> Option<Expected> {
+        let error = error.filter(|_| config.icmp_errors_per_s > 0)?;
+        self.errors.takes(now).then(|| leave(held.at, error))
+    }
+
+    /// RFC 1122 sections 3.2.2.1 and 4.2.3.10; RFC 4443 sections 3.1 and 3.4: what one hears of a
+    /// packet for the router itself for which nobody listens, from the address that was asked.
+    pub fn nobody_listens(
+        &mut self,
+        config: &Config,
+        held: Held,
+        now: Duration,
+    ) -> Option<Expected> {
+        let packet = held.packet;
+        let said = if packet[0] >> 4 == 4 {
+            let own = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
+            let is_whole = word(packet, 6) & 0x3fff == 0;
+            match packet[9] {
+                _ if !is_whole => None,
+                1 | 58 | 59 => None,
+                6 => error_ipv4(held, own, (0, 0, 0))
+                    .and_then(|_| resets::answer(held.header, held.packet)),
+                17 | 136 => error_ipv4(held, own, (3, 3, 0)),
+                _ => error_ipv4(held, own, (3, 2, 0)),
+            }
+        } else {
+            let mut own = [0; 16];
+            own.copy_from_slice(&packet[24..40]);
+            let carried = upper(packet).filter(|carried| carried.fragment.is_none())?;
+            match carried.protocol {
+                1 | 58 | 59 => None,
+                6 => error_ipv6(held, own.into(), (0, 0, 0))
+                    .and_then(|_| resets::answer(held.header, held.packet)),
+                17 | 136 => error_ipv6(held, own.into(), (1, 4, 0)),
+                other if other == packet[6] => error_ipv6(held, own.into(), (4, 1, 6)),
+                _ => None,
+            }
+        };
+        self.within_limit(config, held, said, now)
     }
 
     /// A packet for the router itself; `accepts` is what a virtual address does with pings.
@@ -102,7 +145,7 @@ impl Buckets {
             return Err("local-address");
         }
         if held.at.is_hosted && accepts.is_none() {
-            return Ok(model_kit::check::Expected::Punt);
+            return Ok(Expected::Punt);
         }
         if config.ping && matches!(class, Kind::Icmp) {
             let answer = if is_v4 { echo_ipv4(held)? } else { echo_ipv6(held)? };
@@ -111,7 +154,7 @@ impl Buckets {
             }
         }
         match config.punt && accepts.is_none() {
-            true => Ok(model_kit::check::Expected::Punt),
+            true => Ok(Expected::Punt),
             false => Err("local-address"),
         }
     }
@@ -157,9 +200,8 @@ fn kind_ipv6(packet: &[u8]) -> Kind {
 
 /// RFC 792; RFC 1812 sections 4.3.2.3 (how much is quoted), 4.3.2.5 (precedence), 4.3.2.7 (about
 /// what none is sent).
-fn error_ipv4(held: Held, (kind, code, rest): (u8, u8, u32)) -> Option<Vec<u8>> {
+fn error_ipv4(held: Held, own: Ipv4Addr, (kind, code, rest): (u8, u8, u32)) -> Option<Vec<u8>> {
     let Held { at, header, packet } = held;
-    let own = at.ip?.address;
     let options = usize::from(packet[0] % 16) * 4;
     let is_first = word(packet, 6) & 0x1fff == 0;
     let is_error = packet[9] == 1
@@ -188,9 +230,8 @@ fn header_ipv4(service: u8, len: usize, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8>
 }
 
 /// RFC 4443 section 2.4.
-fn error_ipv6(held: Held, (kind, code, rest): (u8, u8, u32)) -> Option<Vec<u8>> {
+fn error_ipv6(held: Held, own: Ipv6Addr, (kind, code, rest): (u8, u8, u32)) -> Option<Vec<u8>> {
     let Held { at, header, packet } = held;
-    let own = at.ipv6?.address;
     let carried = upper(packet)?;
     let is_error = carried.protocol == 58
         && carried.message.first().is_none_or(|&kind| kind < 128 || kind == 137);

@@ -142,8 +142,9 @@ impl Neighbours {
                         let Waiting { at, header, came, .. } = &waiting;
                         let held = Held { at, header, packet: came };
                         let cause = Cause { reason: "unresolved", v4: (3, 1, 0), v6: (1, 3, 0) };
-                        let told = buckets.refuse(config, held, cause, now);
-                        self.made.push(told.unwrap_or_else(Expected::Drop));
+                        let (reason, told) = buckets.refuse(config, held, cause, now);
+                        self.made.push(Expected::Drop(reason));
+                        self.made.extend(told);
                     }
                 }
             }

@@ -3,6 +3,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use function_l3_router::config::{Config, EarlyFragments};
+use model_kit::headers::{Headers, has_ports, is_extension};
 use model_kit::slow::Pieces;
 
 use super::frames::word;
@@ -34,8 +35,10 @@ struct Part {
     start: usize,
     len: usize,
     more: bool,
-    /// What is behind all headers, of the first one.
-    transport: Vec<u8>,
+    /// Whether the first one shows what it must.
+    is_read: bool,
+    /// The ports that it shows.
+    ports: Option<(u16, u16)>,
 }
 
 impl Reassembly {
@@ -51,7 +54,10 @@ impl Reassembly {
         packet: &[u8],
         now: Duration,
     ) -> Result<Option<Known>, &'static str> {
-        let part = if from.is_ipv4() { ipv4(packet) } else { ipv6(packet) };
+        let part = match from.is_ipv4() {
+            true => ipv4(packet),
+            false => ipv6(packet, self.config.extension_headers_max.into()),
+        };
         let Some(part) = part.filter(|_| self.config.virtual_reassembly) else { return Ok(None) };
         if !has_ports(part.next) && !is_extension(part.next) {
             return Ok(None);
@@ -78,7 +84,7 @@ impl Reassembly {
 
     /// Where there is no room, the oldest is forgotten.
     fn begin(&mut self, key: Key, part: &Part, now: Duration) -> Result<Known, &'static str> {
-        let known = (part.protocol, part.ports());
+        let known = (part.protocol, part.ports);
         if self.all.len() == self.config.reassembly_capacity as usize {
             self.all.remove(0);
         }
@@ -99,80 +105,46 @@ impl Part {
         {
             return Err("fragment-malformed");
         }
-        let needed = match self.protocol {
-            6 => 16,
-            17 | 33 | 132 | 136 => 8,
-            _ => 0,
-        };
         let is_tiny = match self.start {
-            0 => is_extension(self.protocol) || self.transport.len() < needed,
+            0 => !self.is_read,
             start => self.protocol == 6 && start < 16,
         };
         if is_tiny { Err("fragment-tiny") } else { Ok(()) }
-    }
-
-    fn ports(&self) -> Option<(u16, u16)> {
-        let has_ports = has_ports(self.protocol) && self.transport.len() >= 4;
-        has_ports.then(|| (word(&self.transport, 0), word(&self.transport, 2)))
     }
 }
 
 /// RFC 791 section 3.1; none of a packet that is whole.
 fn ipv4(packet: &[u8]) -> Option<Part> {
-    let (flags, data) = (word(packet, 6), &packet[4 * usize::from(packet[0] & 15)..]);
+    let headers = Headers::of_ipv4(packet);
+    let flags = word(packet, 6);
     let part = Part {
         identification: word(packet, 4).into(),
         next: packet[9],
         protocol: packet[9],
         start: 8 * usize::from(flags & 0x1fff),
-        len: data.len(),
+        len: packet.len() - 4 * usize::from(packet[0] & 15),
         more: flags & 0x2000 != 0,
-        transport: data.to_vec(),
+        is_read: headers.are_read,
+        ports: headers.ports(packet),
     };
     (has_ports(part.next) && (part.more || part.start > 0)).then_some(part)
 }
 
 /// RFC 8200 section 4.5: what the first fragment header says that is not of a whole packet (RFC
 /// 6946); the protocol and what is behind all headers only of a first fragment.
-fn ipv6(packet: &[u8]) -> Option<Part> {
-    let (mut next, mut at) = (packet[6], 40);
-    let mut part: Option<Part> = None;
-    for _ in 0..8 {
-        if !is_extension(next) || packet.len() < at + 8 {
-            break;
-        }
-        let header = &packet[at..];
-        at += if next == 44 { 8 } else { 8 + 8 * usize::from(header[1]) };
-        let is_fragment = next == 44;
-        next = header[0];
-        if !is_fragment {
-            continue;
-        }
-        let found = Part {
-            identification: u32::from(word(header, 4)) << 16 | u32::from(word(header, 6)),
-            next,
-            protocol: next,
-            start: usize::from(word(header, 2) & 0xfff8),
-            len: packet.len() - at,
-            more: header[3] & 1 == 1,
-            transport: Vec::new(),
-        };
-        let is_later = found.start > 0;
-        if part.is_none() && (is_later || found.more) {
-            part = Some(found);
-        }
-        if is_later {
-            return part.map(|part| Part { protocol: next, ..part });
-        }
-    }
-    let transport = packet.get(at..).unwrap_or_default().to_vec();
-    part.map(|part| Part { protocol: next, transport, ..part })
-}
-
-fn has_ports(protocol: u8) -> bool {
-    [6, 17, 33, 132, 136].contains(&protocol)
-}
-
-fn is_extension(next: u8) -> bool {
-    [0, 43, 44, 60].contains(&next)
+fn ipv6(packet: &[u8], most: usize) -> Option<Part> {
+    let headers = Headers::of_ipv6(packet, most);
+    let tells = |at: usize| word(packet, at + 2) >= 8 || packet[at + 3] & 1 == 1;
+    let mut fragments = headers.chain.iter().filter(|&&(kind, at)| kind == 44 && tells(at));
+    let &(_, at) = fragments.next()?;
+    Some(Part {
+        identification: u32::from(word(packet, at + 4)) << 16 | u32::from(word(packet, at + 6)),
+        next: packet[at],
+        protocol: headers.protocol,
+        start: usize::from(word(packet, at + 2) & 0xfff8),
+        len: packet.len() - at - 8,
+        more: packet[at + 3] & 1 == 1,
+        is_read: headers.are_read,
+        ports: headers.ports(packet),
+    })
 }

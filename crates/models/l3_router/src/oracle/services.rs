@@ -10,6 +10,7 @@ use function_l3_router::config::{
     AclRule, Action, Algorithm, Config, List, PoliceBy, Policer, Prefixed, Resolved,
 };
 use function_l3_router::control::Update;
+use model_kit::headers::Headers;
 use tables::oracle::ExactPolicer;
 use tables::policer::Colour;
 
@@ -30,6 +31,8 @@ struct Seen {
     to: IpAddr,
     protocol: u8,
     ports: Option<(u16, u16)>,
+    /// Whether what is behind the headers of IP can be read.
+    is_read: bool,
     dscp: u8,
     port: PortId,
     vlan: u16,
@@ -71,7 +74,10 @@ impl Services {
         (packet, known): (&[u8], Option<Known>),
         now: Duration,
     ) -> Result<Vec<u8>, &'static str> {
-        let seen = Seen::of(packet, known, at);
+        let seen = Seen::of(&self.config, packet, known, at);
+        if !self.reads(List::Ingress, &seen) {
+            return Err("acl-unreadable");
+        }
         let rule = self.first(List::Ingress, &seen);
         if self.denies(List::Ingress, rule) {
             return Err("acl-ingress");
@@ -107,8 +113,28 @@ impl Services {
     }
 
     /// Whether the egress list lets a packet out by an interface.
-    pub fn dismisses(&self, out: &Resolved, (packet, known): (&[u8], Option<Known>)) -> bool {
-        !self.denies(List::Egress, self.first(List::Egress, &Seen::of(packet, known, out)))
+    pub fn dismiss(
+        &self,
+        out: &Resolved,
+        (packet, known): (&[u8], Option<Known>),
+    ) -> Result<(), &'static str> {
+        let seen = Seen::of(&self.config, packet, known, out);
+        match self.denies(List::Egress, self.first(List::Egress, &seen)) {
+            _ if !self.reads(List::Egress, &seen) => Err("acl-unreadable"),
+            true => Err("acl-egress"),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a list can read a packet, or has no rule for its version that needs more than the
+    /// header of IP.
+    fn reads(&self, list: List, seen: &Seen) -> bool {
+        let needs = |rule: &AclRule| {
+            let network = rule.source.or(rule.destination);
+            network.is_none_or(|network| network.address.is_ipv4() == seen.from.is_ipv4())
+                && (rule.protocol, rule.source_ports, rule.destination_ports) != (None, None, None)
+        };
+        seen.is_read || !self.lists[&list].values().any(needs)
     }
 
     fn first(&self, list: List, seen: &Seen) -> Option<AclRule> {
@@ -180,22 +206,18 @@ impl Services {
 }
 
 impl Seen {
-    fn of(packet: &[u8], known: Option<Known>, place: &Resolved) -> Seen {
+    fn of(config: &Config, packet: &[u8], known: Option<Known>, place: &Resolved) -> Seen {
         let is_ipv4 = packet[0] >> 4 == 4;
-        let (protocol, behind) = if is_ipv4 {
-            let is_later = word(packet, 6) & 0x1fff != 0;
-            (packet[9], (!is_later).then_some(4 * usize::from(packet[0] & 15)))
+        let headers = if is_ipv4 {
+            Headers::of_ipv4(packet)
         } else {
-            transport_of_ipv6(packet)
+            Headers::of_ipv6(packet, config.extension_headers_max.into())
         };
-        let has_ports = [6, 17, 33, 132, 136].contains(&protocol);
-        let ports = behind
-            .filter(|behind| has_ports && packet.len() >= behind + 4)
-            .map(|behind| (word(packet, behind), word(packet, behind + 2)));
-        let (protocol, ports) = known.unwrap_or((protocol, ports));
+        let (protocol, ports) = known.unwrap_or((headers.protocol, headers.ports(packet)));
         let (from, to) = addresses(packet, is_ipv4);
         let class = if is_ipv4 { packet[1] } else { (word(packet, 0) >> 4) as u8 };
-        Seen { from, to, protocol, ports, dscp: class >> 2, port: place.port, vlan: place.vlan }
+        let (dscp, port, vlan) = (class >> 2, place.port, place.vlan);
+        Seen { from, to, protocol, ports, is_read: headers.are_read, dscp, port, vlan }
     }
 
     fn meets(&self, config: &Config, rule: &AclRule) -> bool {
@@ -221,23 +243,6 @@ impl Seen {
             && rule.port.is_none_or(|port| config.number_of(port) == self.port)
             && rule.vlan.is_none_or(|vlan| vlan == self.vlan)
     }
-}
-
-/// RFC 8200 section 4: up to eight extension headers, each whole, and none behind a later fragment.
-pub(super) fn transport_of_ipv6(packet: &[u8]) -> (u8, Option<usize>) {
-    let (mut next, mut at) = (packet[6], 40);
-    for _ in 0..8 {
-        if ![0, 43, 44, 60].contains(&next) || packet.len() < at + 8 {
-            break;
-        }
-        let header = &packet[at..];
-        if next == 44 && word(header, 2) >> 3 != 0 {
-            return (header[0], None);
-        }
-        at += if next == 44 { 8 } else { 8 + 8 * usize::from(header[1]) };
-        next = header[0];
-    }
-    (next, Some(at))
 }
 
 fn addresses(packet: &[u8], is_ipv4: bool) -> (IpAddr, IpAddr) {

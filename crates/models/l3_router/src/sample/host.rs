@@ -57,6 +57,26 @@ fn rest(sample: &mut Sample) {
     sample.steps.push(Step::Wait(Duration::from_secs(70)));
 }
 
+/// Protocols for which nobody listens at a router.
+const NOBODYS: [(u8, &str); 5] = [
+    (protocol::TCP, "a segment for nobody"),
+    (protocol::UDP, "a datagram for nobody"),
+    (136, "another datagram for nobody"),
+    (protocol::SCTP, "a protocol that nobody knows"),
+    (protocol::IPV6_NO_NEXT_HEADER, "nothing for nobody"),
+];
+
+/// TCP's flags: a question, an answer, the end, a reset, nothing.
+const SEGMENTS: [u8; 5] = [0x02, 0x10, 0x11, 0x04, 0x00];
+
+/// A segment with some data, or what other protocols make of it.
+fn segment(flags: u8) -> Vec<u8> {
+    let mut segment = vec![0x9c, 0x40, 0, 22, 0xff, 0xff, 0xff, 0xfe, 1, 2, 3, 4, 0x60, flags];
+    segment.extend([0xff, 0xff, 0, 0, 0, 0, 1, 1, 1, 1]);
+    segment.extend(text(7));
+    segment
+}
+
 fn message(kind: u8, data: &[u8]) -> Vec<u8> {
     let mut message = [&[kind, 0, 0, 0, 0, 7, 0, 1], data].concat();
     let sum = checksum::checksum(&message);
@@ -111,6 +131,13 @@ fn pings(sample: &mut Sample, port: PortId) {
     }
     let routing = packet(from, own, protocol::TCP, &text(40));
     sample.packet(port, "a packet of a routing protocol", &routing);
+    rest(sample);
+    for (protocol, about) in NOBODYS {
+        for flags in if protocol == protocol::TCP { &SEGMENTS[..] } else { &[0] } {
+            let sent = packet(from, own, protocol, &segment(*flags));
+            sample.packet(port, about, &sent);
+        }
+    }
 }
 
 pub(super) fn message_ipv6(from: Ipv6Addr, to: Ipv6Addr, kind: u8, data: &[u8]) -> Vec<u8> {
@@ -171,6 +198,14 @@ fn pings_ipv6(sample: &mut Sample, port: PortId) {
     let beyond = carry(SOURCE_IPV6, own, 60, &[6, 9, 0, 0, 0, 0, 0, 0]);
     sample.packet(port, "IPv6: a header that reaches beyond the packet", &beyond);
     sample.packet(port, "IPv6: another protocol", &carry(SOURCE_IPV6, own, 89, &text(40)));
+    rest(sample);
+    for (protocol, about) in NOBODYS {
+        for flags in if protocol == protocol::TCP { &SEGMENTS[..] } else { &[0] } {
+            sample.packet(port, about, &carry(SOURCE_IPV6, own, protocol, &segment(*flags)));
+            let behind = [&[protocol, 0, 1, 4, 0, 0, 0, 0][..], &segment(*flags)].concat();
+            sample.packet(port, about, &carry(SOURCE_IPV6, own, 60, &behind));
+        }
+    }
 }
 
 /// Packets that cannot go on, of every kind about which an error may or may not be sent.

@@ -86,6 +86,19 @@ fn forwarded(sample: &mut Sample) {
         let len = packet.len() as u16;
         set_word(ipv4::offset::TOTAL_LEN, len)(packet);
     });
+    for (options, about) in [
+        ([7, 3, 4, 0], "an option, and the end of them"),
+        ([1, 1, 7, 1], "an option shorter than itself"),
+        ([7, 9, 4, 0], "an option longer than the header"),
+        ([1, 1, 1, 7], "an option without a length"),
+    ] {
+        send(sample, about, |packet| {
+            packet.splice(ipv4::HEADER_LEN..ipv4::HEADER_LEN, options);
+            packet[0] += 1;
+            let len = packet.len() as u16;
+            set_word(ipv4::offset::TOTAL_LEN, len)(packet);
+        });
+    }
     send(sample, "padding behind the packet", |packet| packet.extend([0xaa; 10]));
     // The checksum goes from 0xffff round to 0x0000 and back.
     for identification in [0x1300, 0x1233, 0x1400] {
@@ -124,6 +137,9 @@ fn addresses(sample: &mut Sample) {
         to(sample, DOWNLINK, "a destination without a route", stranger);
         to(sample, UPLINK, "a destination without a route", stranger);
     }
+    let link = sample.config.ip(UPLINK);
+    let all = link.address.to_bits() | u32::MAX.checked_shr(link.len.into()).unwrap_or(0);
+    to(sample, DOWNLINK, "all hosts of a link", all.into());
     let own = sample.config.ip(DOWNLINK).address;
     let mut dying = packet(sample.source(), own, protocol::UDP, &payload);
     set(ipv4::offset::TTL, 1)(&mut dying);

@@ -59,6 +59,33 @@ fn headers(sample: &mut Sample) {
     ] {
         send(sample, about, |packet| packet[NEXT_HEADER] = next);
     }
+    for (options, about) in [
+        ([5, 2, 0, 0, 1, 0], "IPv6: a router alert"),
+        ([0x3e, 4, 1, 2, 3, 4], "IPv6: an option to be skipped"),
+        ([0x7e, 4, 1, 2, 3, 4], "IPv6: one that says: discard"),
+        ([1, 0, 0xbe, 2, 1, 2], "IPv6: one that says: tell"),
+        ([0, 0, 0xfe, 2, 1, 2], "IPv6: one that says: tell, but of no group"),
+        ([0x3e, 5, 1, 2, 3, 4], "IPv6: an option that is longer than its header"),
+        ([1, 3, 0, 0, 0, 0x7e], "IPv6: an option without a length"),
+    ] {
+        send(sample, about, |packet| {
+            let header = [&[packet[NEXT_HEADER], 0], &options[..]].concat();
+            packet.splice(40..40, header);
+            packet[NEXT_HEADER] = protocol::IPV6_HOP_BY_HOP;
+            let len = packet.len() as u16 - 40;
+            put_u16(packet, PAYLOAD_LEN, len);
+        });
+    }
+    send(sample, "IPv6: hop-by-hop options that are cut", |packet| {
+        packet[NEXT_HEADER] = protocol::IPV6_HOP_BY_HOP;
+        packet[41] = 200;
+    });
+    // RFC 7045 section 2.1: what a router need not look at, it forwards.
+    send(sample, "IPv6: many extension headers", |packet| {
+        packet.splice(40.., [60, 0, 0, 0, 0, 0, 0, 0].repeat(40));
+        packet[NEXT_HEADER] = 60;
+        put_u16(packet, PAYLOAD_LEN, 320);
+    });
     send(sample, "IPv6: hop-by-hop options", |packet| {
         // Six bytes of padding (RFC 8200 section 4.2).
         let options = [packet[NEXT_HEADER], 0, 1, 4, 0, 0, 0, 0];

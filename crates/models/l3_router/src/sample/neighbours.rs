@@ -44,9 +44,15 @@ pub(super) fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> 
         ("pending-full", asks, why),
         ("neighbours-full", asks && config.neighbour_capacity <= MANY, many),
         ("neighbour-heard", asks, why),
+        ("directed-broadcast", asks && has_hosts(config), why),
         ("nd-ignored", asks && config.ipv6, "no Neighbor Discovery is read"),
     ];
     all.into_iter().filter(|(_, reached, _)| !reached).map(|(name, _, why)| (name, why)).collect()
+}
+
+/// Whether the second port's link has an address for all hosts.
+fn has_hosts(config: &Config) -> bool {
+    (1..31).contains(&config.ip(UPLINK).len)
 }
 
 fn wait(sample: &mut Sample, seconds: u64) {

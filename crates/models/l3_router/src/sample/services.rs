@@ -12,6 +12,7 @@ use model_kit::build::{datagram, packet, packet_ipv6, text};
 use model_kit::check::Step;
 use wire::protocol;
 
+use super::headers;
 use super::steps::{SOURCE, SOURCE_IPV6, Sample, VISITED_HOST_IPV6};
 
 /// Lists with rules permit everything, so that the rest of the sample goes as without them.
@@ -60,12 +61,21 @@ pub(super) fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> 
             reasons.push((reason, "there is no such access list"));
         }
     }
+    if !reads(config) {
+        reasons.push(("acl-unreadable", "no list looks behind the header of IP"));
+    }
     if config.remark.red.is_some() {
         reasons.push(("policed", "red packets are marked and not dropped"));
     } else if policer_of(config).is_none() {
         reasons.push(("policed", "no policer is the sample's alone"));
     }
     reasons
+}
+
+/// Whether a rule of the sample or of the configuration looks behind the header of IP.
+fn reads(config: &Config) -> bool {
+    let looks = |list| config.all_rules(list).iter().any(|(_, rule)| rule.looks_behind());
+    LISTS.into_iter().any(|list| config.rules_max(list) >= 2 || looks(list))
 }
 
 /// Rules of every kind in both lists, and packets that meet them and do not.
@@ -81,6 +91,14 @@ pub(super) fn lists(sample: &mut Sample) {
             sample.update(Update::SetRule { list, number: OPEN - 1, rule });
             packets(sample, "a packet before a rule");
         }
+        let port = Some(Ports { first: 80, last: 80 });
+        let rule = AclRule {
+            protocol: Some(protocol::UDP),
+            destination_ports: port,
+            ..AclRule::for_all(Action::Deny)
+        };
+        sample.update(Update::SetRule { list, number: OPEN - 1, rule });
+        headers::packets(sample);
         let unsound = Some(Ports { first: 2, last: 1 });
         let unsound = AclRule { source_ports: unsound, ..AclRule::for_all(Action::Deny) };
         sample.update(Update::SetRule { list, number: OPEN - 1, rule: unsound });

@@ -19,9 +19,10 @@ fn config(text: &str) -> Section {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 14] = [
+const REQUIRED: [&str; 15] = [
     "access-lists",
     "changes",
+    "extension-headers",
     "four-ports",
     "fragments",
     "groups",

@@ -250,7 +250,7 @@ fn an_answer_that_one_worker_gets_reaches_all_and_next_hops_that_come_later() {
 }
 
 /// An answer by ARP of a neighbour to one that asked, or to all.
-fn answer((mac, ip): (MacAddr, [u8; 4]), to: MacAddr) -> Vec<u8> {
+pub(super) fn answer((mac, ip): (MacAddr, [u8; 4]), to: MacAddr) -> Vec<u8> {
     let answer = wire::arp::Fields {
         operation: wire::arp::OPERATION_REPLY,
         sender_mac: mac,

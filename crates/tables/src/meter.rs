@@ -31,6 +31,7 @@
 //! time. It deliberately has no colours, no second rate, no counters, and reads no clock.
 
 use std::hint::select_unpredictable;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zerocopy::FromZeros;
 
@@ -46,6 +47,19 @@ pub struct Meter {
     units_per_byte: f32,
     /// How far `allowed_at` may be ahead of the clock.
     burst_units: f32,
+}
+
+/// The time of a meter that several workers have in common, each with the same [`Meter`]: together
+/// they let pass what one of them would. It changes with each frame that conforms, so it is for
+/// rates far below that of all frames; [`crate::policer`] has one for others.
+#[derive(Debug, Default)]
+pub struct CommonMeter(AtomicU64);
+
+impl CommonMeter {
+    /// Fills the bucket.
+    pub fn fill(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
 }
 
 impl Meter {
@@ -82,6 +96,26 @@ impl Meter {
     pub fn emptied_at(self, now: u64) -> Meter {
         let full_after = to_units(self.burst_units);
         Meter { allowed_at: (now << UNIT_BITS).saturating_add(full_after), ..self }
+    }
+
+    /// What [`Meter::conforms`] says of the bucket that workers have in common.
+    #[inline]
+    pub fn conforms_of(&self, common: &CommonMeter, now: u64, length_bytes: u32) -> bool {
+        if self.units_per_byte.to_bits() == 0 {
+            return true;
+        }
+        let mut allowed_at = common.0.load(Ordering::Relaxed);
+        loop {
+            let mut own = Meter { allowed_at, ..*self };
+            if !own.conforms(now, length_bytes) {
+                return false;
+            }
+            let (order, after) = (Ordering::Relaxed, own.allowed_at);
+            match common.0.compare_exchange_weak(allowed_at, after, order, order) {
+                Ok(_) => return true,
+                Err(found) => allowed_at = found,
+            }
+        }
     }
 
     /// Whether a frame of `length_bytes` that arrives at `now`, in ticks, conforms; if so, the
@@ -147,6 +181,19 @@ mod tests {
             Meter::default().emptied_at(5)
                 == Meter { allowed_at: 5 << UNIT_BITS, ..Meter::default() }
         );
+    }
+
+    #[test]
+    fn workers_with_one_bucket_let_pass_what_one_of_them_would() {
+        let mut alone = Meter::of_packets(1000, 20, 1e6);
+        let (common, same) = (CommonMeter::default(), alone);
+        let now = |frame: u64| (1 << 30) + frame * 400;
+        let passed = (0..20_000).filter(|frame| alone.conforms(now(*frame), 1)).count();
+        let of_all = (0..20_000).filter(|frame| same.conforms_of(&common, now(*frame), 1)).count();
+        assert_eq!((of_all, passed), (8020, 8020), "8 s at 1,000 packets a second, and the burst");
+        common.fill();
+        assert_eq!((0..100).filter(|_| same.conforms_of(&common, now(0), 1)).count(), 20);
+        assert!((0..100).all(|_| Meter::default().conforms_of(&common, 0, 1)));
     }
 
     #[test]

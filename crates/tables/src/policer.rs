@@ -28,13 +28,16 @@
 //! It deliberately has no counters, does not drop or mark (a colour is an answer) and reads no
 //! clock.
 
+mod common;
 mod line;
 mod profile;
 
 use std::io;
+use std::sync::Arc;
 
 use machine::memory::{HugeArray, prefetch_at};
 
+use common::Buckets;
 use line::Line;
 
 pub use profile::{Colour, Policing, Profile};
@@ -79,6 +82,18 @@ pub struct Policers {
     /// For each policer, how many name it as their parent.
     children: Vec<u32>,
     ticks_per_s: f64,
+    /// What several workers have in common.
+    common: Option<Common>,
+}
+
+/// The common buckets of the policers of several workers.
+#[derive(Clone, Debug)]
+struct Common {
+    buckets: Arc<[Buckets]>,
+    /// The share of a burst that is taken at once.
+    lots: f64,
+    /// Whether this worker fills them when a policer is set.
+    fills: bool,
 }
 
 impl Policers {
@@ -95,7 +110,26 @@ impl Policers {
             let text = format!("{count} policers; the most is {POLICERS_MAX}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        Ok(Policers { lines: HugeArray::zeroed(count)?, children: vec![0; count], ticks_per_s })
+        Ok(Policers {
+            lines: HugeArray::zeroed(count)?,
+            children: vec![0; count],
+            ticks_per_s,
+            common: None,
+        })
+    }
+
+    /// Gives these policers, of one of `workers`, the rates of those of the first in common (see
+    /// `common`), with full buckets. Both have the same policers, and get the same changes; the
+    /// first fills the buckets when a policer is set.
+    pub fn join(&mut self, first: &mut Policers, workers: usize) {
+        let lots = 1.0 / (LOTS * workers as f64);
+        let common = first.common.get_or_insert_with(|| {
+            first.lines.iter_mut().for_each(|line| *line = line.emptied());
+            let buckets = first.lines.iter().map(|_| Buckets::default()).collect();
+            Common { buckets, lots, fills: true }
+        });
+        self.common = Some(Common { fills: false, ..common.clone() });
+        self.lines.iter_mut().for_each(|line| *line = line.emptied());
     }
 
     /// Sets up a policer, its buckets full at `now`, whether there was one of this number or not.
@@ -120,7 +154,15 @@ impl Policers {
         if let Some(parent) = policing.parent {
             self.children[parent as usize] += 1;
         }
-        self.lines[at] = wanted;
+        self.lines[at] = match &self.common {
+            None => wanted,
+            Some(common) => {
+                if let Some(buckets) = common.buckets.get(at).filter(|_| common.fills) {
+                    buckets.fill();
+                }
+                wanted.emptied()
+            }
+        };
         Ok(())
     }
 
@@ -162,17 +204,17 @@ impl Policers {
             return colour;
         }
         let length = f64::from(length_bytes);
-        child.refill(now);
+        refill(child, &self.common, number, (length, now));
         let own = child.judge(length, colour);
-        let Some(parent) = child.parent() else {
+        let Some(above) = child.parent() else {
             child.charge(length, own);
             return own;
         };
         if own == Colour::Red {
             return own;
         }
-        let parent = &mut self.lines[parent as usize];
-        parent.refill(now);
+        let parent = &mut self.lines[above as usize];
+        refill(parent, &self.common, above, (length, now));
         let above = parent.judge(length, own);
         if above == Colour::Red {
             return above;
@@ -189,7 +231,8 @@ impl Policers {
 
     /// Memory it holds.
     pub fn bytes(&self) -> usize {
-        self.lines.mapped_bytes() + size_of_val(&*self.children)
+        let common = self.common.as_ref().map_or(0, |common| size_of_val(&*common.buckets));
+        self.lines.mapped_bytes() + size_of_val(&*self.children) + common
     }
 
     fn index(&self, number: u32) -> Result<usize, Refused> {
@@ -211,3 +254,17 @@ impl Policers {
         }
     }
 }
+
+/// What comes in for a policer since its last frame, or of what it has in common with others.
+#[inline(always)]
+fn refill(line: &mut Line, common: &Option<Common>, number: u32, (length, now): (f64, u64)) {
+    let buckets =
+        common.as_ref().and_then(|all| Some((all.buckets.get(number as usize)?, all.lots)));
+    match buckets {
+        None => line.refill(now),
+        Some((buckets, lots)) => line.refill_of(buckets, lots, length, now),
+    }
+}
+
+/// Of so many lots all workers together may have not used one each: an eighth of a burst.
+const LOTS: f64 = 8.0;

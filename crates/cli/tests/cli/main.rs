@@ -7,6 +7,7 @@ mod bad_input;
 mod bench;
 mod devices;
 mod environment;
+mod examples;
 mod help;
 mod interrupted;
 mod nat;

@@ -45,8 +45,11 @@ impl Prepared {
         let now = clock::now();
         let build = |index| first.function(shard(index, workers), clock, now);
         let functions = (0..workers).map(build).collect::<Result<_, _>>();
-        let functions =
+        let mut functions: Vec<Box<dyn Running>> =
             functions.map_err(|error| RunError::setup(error, "configure less, or free memory"))?;
+        if let Some((of_first, others)) = functions.split_first_mut() {
+            others.iter_mut().for_each(|one| one.join(&mut **of_first, workers));
+        }
         let mut prepared = Prepared { config: Arc::clone(config), functions, clock };
         if let Some(before) = before {
             prepared.remember(before, &*first)?;

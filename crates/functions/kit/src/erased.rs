@@ -166,6 +166,8 @@ pub trait Running: Any + Send {
     fn standby(&self) -> Option<Standby>;
     /// See [`NetworkFunction::machines`].
     fn machines(&mut self) -> Vec<Companion>;
+    /// See [`NetworkFunction::join`]; both are of one configuration.
+    fn join(&mut self, first: &mut dyn Running, workers: usize);
 }
 
 impl Function for Box<dyn Running> {
@@ -483,5 +485,12 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn machines(&mut self) -> Vec<Companion> {
         N::machines(&mut self.0)
+    }
+
+    fn join(&mut self, first: &mut dyn Running, workers: usize) {
+        let first: &mut dyn Any = first;
+        if let Some(first) = first.downcast_mut::<State<N>>() {
+            N::join(&mut self.0, &mut first.0, workers);
+        }
     }
 }

@@ -112,6 +112,10 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         now: Ticks,
     ) -> Result<Self::Function, SetupError>;
 
+    /// Gives one of so many workers, just made, what it has in common with the first, so that they
+    /// are one function to everybody else: rates that hold for all of them together.
+    fn join(_function: &mut Self::Function, _first: &mut Self::Function, _workers: usize) {}
+
     /// The machines beside a function that was just made: what it says to others by sockets, which
     /// a worker does not touch. Whoever runs the function takes them once and drives them, on a
     /// thread that no worker waits for.

@@ -99,6 +99,10 @@ impl NetworkFunction for L2Switch {
         Pipeline::new(config, clock, now)
     }
 
+    fn join(function: &mut Pipeline, first: &mut Pipeline, _: usize) {
+        function.join(first);
+    }
+
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
         reload::difference(running, wanted)
     }

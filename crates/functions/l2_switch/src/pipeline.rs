@@ -148,6 +148,11 @@ impl Pipeline {
         &self.state
     }
 
+    /// Takes the limits of the first of some workers for its own.
+    pub fn join(&mut self, first: &mut Pipeline) {
+        self.features.storms.join(&mut first.features.storms);
+    }
+
     /// What a switch has beside stations, to look at it.
     pub fn features(&self) -> &Features {
         &self.features

@@ -3,10 +3,13 @@
 //!
 //! Each limit is a token bucket ([`tables::meter`]) that holds what comes in [`BURST_S`] seconds,
 //! and at least [`BURST_MIN`] frames; a frame costs 1, or its bytes on the wire where the limit is
-//! a share of the link. A frame that a port's limit drops costs its domain nothing.
+//! a share of the link. A frame that a port's limit drops costs its domain nothing. Several workers
+//! have their buckets in common.
+
+use std::sync::Arc;
 
 use machine::clock::{Clock, Ticks};
-use tables::meter::Meter;
+use tables::meter::{CommonMeter, Meter};
 
 use super::config::features::{Class, Storm};
 use super::config::{Config, Port};
@@ -16,6 +19,8 @@ pub struct Storms {
     ports: Vec<Limits>,
     domains: Vec<Meter>,
     clock: Clock,
+    /// The buckets of several workers: those of all ports, then those of the domains.
+    common: Option<Arc<[CommonMeter]>>,
 }
 
 /// The limits of a port, and what was asked for.
@@ -35,13 +40,23 @@ impl Storms {
         };
         let domains = domains.map(flooding).collect();
         let ports = vec![Limits::default(); config.ports.into()];
-        let mut storms = Storms { ports, domains, clock };
+        let mut storms = Storms { ports, domains, clock, common: None };
         config.storm_control.iter().for_each(|storm| storms.set(*storm));
         storms
     }
 
+    /// Has the buckets of the first of some workers, of the same configuration, for its own.
+    pub fn join(&mut self, first: &mut Storms) {
+        let count = self.ports.len() * CLASSES.len() + self.domains.len();
+        let made = || (0..count).map(|_| CommonMeter::default()).collect();
+        self.common = Some(Arc::clone(first.common.get_or_insert_with(made)));
+    }
+
     /// Sets the limits of a port anew.
     pub fn set(&mut self, storm: Storm) {
+        let port = usize::from(storm.port.id().0);
+        let common = self.common.iter().flat_map(|all| all.iter());
+        common.skip(port * CLASSES.len()).take(CLASSES.len()).for_each(CommonMeter::fill);
         let limits = &mut self.ports[usize::from(storm.port.id().0)];
         *limits = Limits::default();
         for class in CLASSES {
@@ -72,13 +87,29 @@ impl Storms {
         let limits = &mut self.ports[usize::from(port.id().0)];
         let of_bytes = bytes as u32 + count * WIRE_OVERHEAD;
         let cost = if limits.counts_bytes { of_bytes } else { count };
-        limits.meters[class as usize].conforms(now, cost)
+        let place = usize::from(port.id().0) * CLASSES.len() + class as usize;
+        conforms(&mut limits.meters[class as usize], &self.common, place, (now, cost))
     }
 
     /// Whether a domain may flood so many frames.
     #[inline]
     pub fn floods(&mut self, domain: u16, count: u32, now: Ticks) -> bool {
-        self.domains[usize::from(domain)].conforms(now, count)
+        let place = self.ports.len() * CLASSES.len() + usize::from(domain);
+        conforms(&mut self.domains[usize::from(domain)], &self.common, place, (now, count))
+    }
+}
+
+/// Whether a frame of a cost conforms: to its worker's own bucket, or to the common one.
+#[inline]
+fn conforms(
+    own: &mut Meter,
+    common: &Option<Arc<[CommonMeter]>>,
+    place: usize,
+    (now, cost): (Ticks, u32),
+) -> bool {
+    match common {
+        None => own.conforms(now, cost),
+        Some(common) => own.conforms_of(&common[place], now, cost),
     }
 }
 
@@ -104,3 +135,35 @@ pub const BURST_MIN: f64 = 2.0;
 pub const WIRE_OVERHEAD: u32 = 24;
 /// The shortest frame with that.
 pub const FRAME_WIRE_BYTES: f64 = 84.0;
+
+#[cfg(test)]
+mod tests {
+    use super::super::L2Switch;
+    use super::*;
+    use function_kit::NetworkFunction;
+
+    #[test]
+    fn several_workers_have_one_limit_whichever_of_them_gets_the_frames() {
+        let keys = serde_json::json!({
+            "storm-control": [{"port": "uplink", "broadcast": 1000}],
+            "domains": [{"id": 1, "flood-pps": 500}],
+        });
+        let mut config: Config = serde_json::from_value(keys).expect("a section");
+        L2Switch::validate(&mut config).expect("a configuration");
+        let clock = Clock::with_rate(1e9);
+        let storms = || Storms::new(&config, [1].into_iter(), clock);
+        let mut workers = [storms(), storms(), storms()];
+        let [first, others @ ..] = &mut workers;
+        others.iter_mut().for_each(|one| one.join(first));
+        let port = config.storm_control[0].port;
+        let (mut admitted, mut flooded) = (0, 0);
+        for frame in 0..30_000_u64 {
+            let now = (1 << 30) + frame * 100_000;
+            let worker = &mut workers[frame as usize % 3];
+            admitted += u32::from(worker.admits(port, Class::Broadcast, 60, now));
+            flooded += u32::from(worker.floods(0, now));
+        }
+        // Three seconds, and what a bucket holds.
+        assert_eq!((admitted, flooded), (3 * 1000 + 10, 3 * 500 + 5));
+    }
+}

@@ -183,6 +183,12 @@ impl Interfaces {
         numbered.filter_map(|(number, one)| Some((number as u16, one.vxlan?)))
     }
 
+    /// Those of them whose far ends are not reached.
+    pub(super) fn unreached(&self) -> impl Iterator<Item = (u16, Vxlan)> + '_ {
+        let unreached = self.underlay.iter().enumerate().filter(|(_, way)| way.is_none());
+        unreached.filter_map(|(number, _)| Some((number as u16, self.all[number].vxlan?)))
+    }
+
     /// Says how the far end of an interface's tunnel is reached now.
     pub(super) fn reach(&mut self, number: u16, underlay: Option<Underlay>) {
         if let Some(entry) = self.underlay.get_mut(usize::from(number)) {

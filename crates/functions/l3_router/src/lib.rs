@@ -159,6 +159,10 @@ impl NetworkFunction for L3Router {
         Pipeline::of_worker(config, shard, clock, now)
     }
 
+    fn join(function: &mut Pipeline, first: &mut Pipeline, workers: usize) {
+        function.join(first, workers);
+    }
+
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
         let mut changes = reload::difference(running, wanted)?;
         changes.extend(services::reload::difference(running, wanted)?);

@@ -123,6 +123,8 @@ impl Neighbours {
             if entry.listed.is_some() { reasons::UNRESOLVED } else { reasons::NO_NEXT_HOP };
         let at = place(state, number, &entry);
         state.set_hop(at, Hop::absent(reason, link));
+        state.place_neighbour((link, address), None);
+        state.reach_tunnels();
         self.drop_leaving(made);
         true
     }
@@ -135,7 +137,10 @@ impl Neighbours {
         let at = place(state, number, entry);
         let source = state.source_of(at, own.mac.0);
         let hop = Hop::to(mac, source, own.port, interface);
+        let own_place = entry.listed.is_none().then_some(at);
+        let whom = (interface, entry.address);
         state.set_hop(at, hop);
+        state.place_neighbour(whom, own_place);
         state.reach_tunnels();
         while let Some(waiting) = self.0.next_leaving() {
             if let Some(slot) = made.push(waiting.port, &waiting.frame, hop.verdict) {
@@ -163,6 +168,7 @@ impl Neighbours {
             let reason = if is_listed { reasons::UNRESOLVED } else { reasons::NO_NEXT_HOP };
             let at = place(state, number, &entry);
             state.set_hop(at, Hop::absent(reason, entry.link));
+            state.place_neighbour((entry.link, entry.address), None);
             state.reach_tunnels();
             while let Some(waiting) = self.0.next_leaving() {
                 let dropped = reasons::drop(reasons::UNRESOLVED);
@@ -175,6 +181,11 @@ impl Neighbours {
                 }
                 self.0.give_back(waiting);
             }
+        }
+        // Far ends of tunnels are asked for before a packet comes for them, which could not wait.
+        for (link, address, listed) in state.sought() {
+            let wanted = Wanted { link, address, listed };
+            self.0.look_for(wanted, now, |question| ask(&state.interfaces, made, question));
         }
     }
 

@@ -295,6 +295,11 @@ impl Pipeline {
         &self.state
     }
 
+    /// Takes the rates of the first of some workers for its own.
+    pub fn join(&mut self, first: &mut Pipeline, workers: usize) {
+        self.services.police.join(&mut first.services.police, workers);
+    }
+
     /// The access lists and policers, to look at them.
     pub fn services(&self) -> &Services {
         &self.services

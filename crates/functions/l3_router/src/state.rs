@@ -63,6 +63,9 @@ pub struct State {
     dead_ports: Vec<PortId>,
     /// Groups of next hops, where there is room for any.
     pub groups: Option<Groups>,
+    /// Far ends of tunnels that are neighbours on a link and no next hops, with their places among
+    /// those.
+    far_ends: BTreeMap<(u16, Ipv4Addr), u32>,
 }
 
 impl State {
@@ -95,6 +98,7 @@ impl State {
             down: BTreeMap::new(),
             dead_ports: Vec::new(),
             groups: Groups::new(config)?,
+            far_ends: BTreeMap::new(),
         };
         state
             .load(config)
@@ -355,17 +359,51 @@ impl State {
         }
         let tunnels: Vec<(u16, Vxlan)> = self.interfaces.tunnels().collect();
         for (number, tunnel) in tunnels {
-            let main = self.routes.table(0);
-            let found = self.routes.ipv4.lookup(main, tunnel.remote.to_bits());
             let own = *self.interfaces.get(number);
-            let hop = found.map(|found| self.hops[self.first_way(found, tunnel.remote) as usize]);
-            let hop = hop.filter(|hop| {
-                // By the port's own interface: neither a tag nor another tunnel.
-                hop.verdict == Verdict::Forward(own.port) && hop.interface == own_of(own.port)
+            let at = own_of(own.port);
+            let way = self.way_to(tunnel.remote);
+            let way = way.map(|way| match way == self.entries.link + u32::from(at) {
+                true => self.far_ends.get(&(at, tunnel.remote)).copied().unwrap_or(way),
+                false => way,
             });
-            let source = self.interfaces.get(own_of(own.port)).ip.map(|ip| ip.address);
+            let hop = way.map(|way| self.hops[way as usize]).filter(|hop| {
+                // By the port's own interface: neither a tag nor another tunnel.
+                hop.verdict == Verdict::Forward(own.port) && hop.interface == at
+            });
+            let source = self.interfaces.get(at).ip.map(|ip| ip.address);
             let underlay = hop.zip(source).map(|(hop, source)| Underlay { macs: hop.macs, source });
             self.interfaces.reach(number, underlay);
+        }
+    }
+
+    /// The place of the next hop, or of the link, that leads to the far end of a tunnel.
+    fn way_to(&self, remote: Ipv4Addr) -> Option<u32> {
+        let found = self.routes.ipv4.lookup(self.routes.table(0), remote.to_bits())?;
+        Some(self.first_way(found, remote))
+    }
+
+    /// Neighbours by which tunnels are to lead that are not reached: a link, an address on it, and
+    /// the next hop if it is one.
+    pub(super) fn sought(&self) -> impl Iterator<Item = (u16, IpAddr, Option<u32>)> + '_ {
+        self.interfaces.unreached().filter_map(|(number, tunnel)| {
+            let at = own_of(self.interfaces.get(number).port);
+            let way = self.way_to(tunnel.remote)?;
+            if way == self.entries.link + u32::from(at) {
+                return Some((at, tunnel.remote.into(), None));
+            }
+            let (link, address) = self.asks_for(way).filter(|(link, _)| *link == at)?;
+            Some((link, address, Some(way)))
+        })
+    }
+
+    /// A neighbour has this place among the next hops from now on, or none: of note where tunnels
+    /// lead to it.
+    pub(super) fn place_neighbour(&mut self, (link, address): (u16, IpAddr), place: Option<u32>) {
+        let IpAddr::V4(address) = address else { return };
+        let is_far_end = self.interfaces.tunnels().any(|(_, tunnel)| tunnel.remote == address);
+        match place.filter(|_| is_far_end) {
+            Some(place) => drop(self.far_ends.insert((link, address), place)),
+            None => drop(self.far_ends.remove(&(link, address))),
         }
     }
 

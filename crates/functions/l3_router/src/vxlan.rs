@@ -6,10 +6,11 @@
 //! What leaves by such an interface is put into the tunnel last, and what comes out of one is taken
 //! for a frame of the interface first, so that everything else - ARP, answers, errors, fragments -
 //! is the same as on a VLAN. The far end is one station, reached by the main table and by the
-//! interface's own port; while it is not, frames are dropped as without a next hop. The outer
-//! source port comes from the inner addresses and ports, so that a flow keeps its way (RFC 7348
-//! section 5). There is no outer UDP checksum, as that section recommends; outer packets are not to
-//! be fragmented, so the interface should have an MTU that is 50 bytes less than the link's.
+//! interface's own port, by a next hop or as a host on the port's link, which is asked for its
+//! Ethernet address beforehand; while it is not, frames are dropped as without a next hop. The
+//! outer source port comes from the inner addresses and ports, so that a flow keeps its way (RFC
+//! 7348 section 5). There is no outer UDP checksum, as that section recommends; outer packets are
+//! not to be fragmented, so the interface should have an MTU that is 50 bytes less than the link's.
 //!
 //! **Not supported:** an underlay of IPv6, several far ends, groups, bridging.
 

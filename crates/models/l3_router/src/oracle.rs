@@ -70,6 +70,9 @@ impl Oracle for Model {
 
     fn made(&mut self, now: Duration) -> Vec<Expected> {
         self.neighbours.tick(&self.config, &mut self.buckets, now);
+        if self.config.resolve {
+            self.seek_far_ends(now);
+        }
         let made = std::mem::take(&mut self.neighbours.made);
         made.into_iter().map(|one| self.go_in(one)).collect()
     }

@@ -2,13 +2,15 @@
 
 use zerocopy::FromZeros;
 
+use super::common::{Buckets, Figures};
 use super::profile::{Colour, Policing, Profile};
 
 /// The state of a policer; zeroed, it is none.
 #[derive(Clone, Copy, Debug, Default, FromZeros)]
 #[repr(C, align(64))]
 pub(super) struct Line {
-    /// When the buckets were last filled, in ticks.
+    /// When the buckets were last filled, in ticks; of common buckets, until when those that are
+    /// noted in `waits` give nothing.
     filled_at: u64,
     /// Tokens of the committed rate, in bytes, and how many there can be.
     first: f64,
@@ -22,7 +24,9 @@ pub(super) struct Line {
     parent: u32,
     algorithm: u8,
     is_colour_aware: u8,
-    unused: [u8; 2],
+    /// Which of the common buckets have given nothing.
+    waits: u8,
+    unused: u8,
 }
 
 impl Line {
@@ -74,7 +78,8 @@ impl Line {
             parent: policing.parent.map_or(0, |parent| parent + 1),
             algorithm,
             is_colour_aware: policing.is_colour_aware.into(),
-            unused: [0; 2],
+            waits: 0,
+            unused: 0,
         })
     }
 
@@ -98,6 +103,53 @@ impl Line {
         let overflow = if self.algorithm == SINGLE_RATE { first - self.first } else { 0.0 };
         let second = self.second + ticks * self.second_per_tick + overflow;
         self.second = second.min(self.second_burst);
+    }
+
+    /// The same policer without tokens of its own, which it gets from common buckets.
+    #[must_use]
+    pub fn emptied(self) -> Line {
+        Line { first: 0.0, second: 0.0, filled_at: 0, waits: 0, ..self }
+    }
+
+    /// What comes of common buckets, so that there is enough for a frame if they have it.
+    #[inline]
+    pub fn refill_of(&mut self, common: &Buckets, lots: f64, length: f64, now: u64) {
+        if now >= self.filled_at {
+            self.waits = 0;
+        }
+        let is_short = [self.first < length, self.second < length];
+        let asks =
+            [is_short[0] && self.waits & FIRST == 0, is_short[1] && self.waits & SECOND == 0];
+        if asks == [false; 2] {
+            return;
+        }
+        let figures = Figures {
+            first_burst: self.first_burst,
+            first_per_tick: self.first_per_tick,
+            second_burst: self.second_burst,
+            second_per_tick: self.second_per_tick,
+            overflows: self.algorithm == SINGLE_RATE,
+        };
+        if asks[0] {
+            let lot = (length - self.first).max(self.first_burst * lots);
+            match common.take_first(&figures, lot, now) {
+                Ok(()) => self.first += lot,
+                Err(until) => self.wait(FIRST, until),
+            }
+        }
+        if asks[1] {
+            let lot = (length - self.second).max(self.second_burst * lots);
+            match common.take_second(&figures, lot, now) {
+                Ok(()) => self.second += lot,
+                Err(until) => self.wait(SECOND, until),
+            }
+        }
+    }
+
+    /// A common bucket gives nothing until then.
+    fn wait(&mut self, bucket: u8, until: u64) {
+        self.filled_at = if self.waits == 0 { until } else { self.filled_at.min(until) };
+        self.waits |= bucket;
     }
 
     /// The colour of a frame, by RFC 2697 section 3, RFC 2698 section 3, RFC 4115 section 3.
@@ -129,6 +181,10 @@ impl Line {
 const SINGLE_RATE: u8 = 1;
 const TWO_RATE: u8 = 2;
 const IN_PROFILE: u8 = 3;
+
+/// Bits of `waits`.
+const FIRST: u8 = 1;
+const SECOND: u8 = 2;
 
 #[cfg(test)]
 mod tests {

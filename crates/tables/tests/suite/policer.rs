@@ -198,3 +198,104 @@ fn a_clock_that_steps_back_brings_nothing() {
     }
     assert_eq!(fast.mark(0, (1 << 40) + 100_000_000, 100, Colour::Green), Colour::Green);
 }
+
+/// Workers with one policer in common, and one that has it alone.
+fn joined(count: usize, wanted: Wanted, now: u64) -> Vec<Policers> {
+    let mut workers: Vec<Policers> =
+        (0..count).map(|_| Policers::new(4, 1e9).expect("memory is to be had")).collect();
+    workers.iter_mut().for_each(|one| one.set(3, &wanted.policing(None), now).expect("sound"));
+    if let Some((first, others)) = workers.split_first_mut() {
+        others.iter_mut().for_each(|one| one.join(first, count));
+    }
+    workers
+}
+
+/// Bytes of each colour that workers let pass in ten seconds, each loaded with these rates in bytes
+/// a second in frames of 1,000 bytes.
+fn passed(workers: &mut [Policers], loads: &[u64], from: u64) -> [u64; 3] {
+    let mut bytes = [0; 3];
+    let mut next: Vec<u64> = loads.iter().map(|_| from).collect();
+    let end = from + 10 * SECOND;
+    while let Some((at, &now)) = next.iter().enumerate().min_by_key(|(_, now)| **now)
+        && now < end
+    {
+        let colour = workers[at].mark(3, now, 1000, Colour::Green);
+        bytes[colour as usize] += 1000;
+        next[at] = now + 1000 * SECOND / loads[at];
+    }
+    bytes
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn several_workers_let_one_rate_pass_whichever_of_them_has_the_load() {
+    let rates = [1_250_000, 2_500_000];
+    let bursts = [100_000, 50_000];
+    let loads: [&[u64]; 6] = [
+        &[2_500_000, 2_500_000],
+        &[5_000_000, 1_000],
+        &[1_000, 20_000_000],
+        &[700_000, 5_000_000],
+        &[1_250_000, 1_250_000, 1_250_000, 1_250_000],
+        &[100, 100, 100, 9_000_000],
+    ];
+    for rfc in [2697, 2698, 4115] {
+        for load in loads {
+            let wanted = Wanted { rfc, is_colour_aware: false, rates, bursts };
+            let mut workers = joined(load.len(), wanted, 5);
+            passed(&mut workers, load, 1 << 30);
+            let [green, yellow, _] = passed(&mut workers, load, (1 << 30) + 10 * SECOND);
+            let green_expected = 10 * rates[0];
+            let offered = 10 * load.iter().sum::<u64>();
+            let yellow_expected = match rfc {
+                2697 => 0,
+                2698 => (10 * rates[1]).min(offered) - green_expected,
+                _ => (10 * rates[1]).min(offered - green_expected),
+            };
+            let slack = offered / 1000 + load.len() as u64 * 1000;
+            for (got, expected) in [(green, green_expected), (yellow, yellow_expected)] {
+                let limit = expected / 100 + slack;
+                assert!(got.abs_diff(expected) <= limit, "{rfc}: {load:?}: {got}, not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_workers_have_one_burst_and_keep_what_they_do_not_use_small() {
+    let bursts = [80_000, 40_000];
+    for rfc in [2697, 2698, 4115] {
+        for count in [2, 4] {
+            let wanted = Wanted { rfc, is_colour_aware: false, rates: [1000, 2000], bursts };
+            let mut workers = joined(count, wanted, 0);
+            let mut bytes = [0; 3];
+            for turn in 0..2000 {
+                bytes[workers[turn % count].mark(3, 7, 100, Colour::Green) as usize] += 100;
+            }
+            let expected = match rfc {
+                2698 => [40_000, 0],
+                _ => bursts,
+            };
+            for (got, expected) in bytes.into_iter().zip(expected) {
+                let least = expected - expected / 8;
+                assert!((least..=expected).contains(&got), "{rfc}, {count}: {bytes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_change_fills_common_buckets_once() {
+    let wanted = Wanted { rfc: 2697, is_colour_aware: false, rates: [1; 2], bursts: [8000, 0] };
+    let mut workers = joined(2, wanted, 0);
+    let drain = |workers: &mut [Policers]| {
+        let marks = (0..200).map(|turn| workers[turn % 2].mark(3, 9, 100, Colour::Green));
+        marks.filter(|colour| *colour == Colour::Green).count()
+    };
+    assert_eq!(drain(&mut workers), 80);
+    for worker in &mut workers {
+        worker.set(3, &wanted.policing(None), 9).expect("sound");
+    }
+    assert_eq!(drain(&mut workers), 80);
+}

@@ -2,6 +2,7 @@
 //! IPv6 included, each in a namespace of its own.
 
 mod bridge;
+mod example;
 mod nat;
 mod offloads;
 mod router;

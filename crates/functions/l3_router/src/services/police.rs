@@ -57,6 +57,11 @@ impl Police {
         Ok(police)
     }
 
+    /// Takes the rates of the first of some workers for its own.
+    pub fn join(&mut self, first: &mut Police, workers: usize) {
+        self.table.join(&mut first.table, workers);
+    }
+
     /// Whether packets are policed.
     pub fn is_on(&self) -> bool {
         self.by != PoliceBy::None
@@ -205,3 +210,36 @@ fn refusal(refused: tables::policer::Refused) -> Refusal {
 
 /// No policer's number.
 const NONE: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_are_one_router_have_one_rate() {
+        let keys = serde_json::json!({
+            "core": 2,
+            "police-by": "port",
+            "policers": [{"algorithm": "rfc2698", "committed-rate": 10_000_000,
+                "committed-burst": 20_000, "excess-rate": 10_000_000, "excess-burst": 20_000}],
+        });
+        let config: Config = serde_json::from_value(keys).expect("a section");
+        let clock = Clock::with_rate(1e9);
+        let police = || Police::new(&config, clock, 0).expect("memory");
+        let mut workers = [police(), police()];
+        let [first, second] = &mut workers;
+        second.join(first, 2);
+        let mut batch = Batch::new(1, packet::Room::default()).expect("memory");
+        // 40 Mbit/s for each of them, for a second.
+        for frame in 0..10_000_u64 {
+            batch.clear();
+            batch.append(packet::PortId(0), 1014).expect("room").fill(0);
+            let mut slots = Slots::default();
+            slots.push(0);
+            workers[frame as usize % 2].police(&mut batch, &mut slots, frame * 100_000, false);
+        }
+        let green: u64 = workers.iter().map(|one| one.tallies()[0]).sum();
+        let expected = 10_000_000 / 8 / 1000;
+        assert!(green.abs_diff(expected + 20) <= expected / 100, "{green} packets are green");
+    }
+}

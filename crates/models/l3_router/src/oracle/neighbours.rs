@@ -95,6 +95,16 @@ impl Neighbours {
         Err(self.list.wait(number, waiting))
     }
 
+    /// Asks for a neighbour before a packet comes for it.
+    pub fn seek(&mut self, wanted: Wanted, now: Duration) {
+        let Wanted { out, address, hop, source } = wanted;
+        if self.find(&out, address).is_none()
+            && let Ok((_, true)) = self.list.add(Key { out, hop, source }, address, now)
+        {
+            self.made.extend(question(&out, address, None));
+        }
+    }
+
     /// Whether what was said is of use.
     pub fn heard(
         &mut self,

@@ -1,8 +1,11 @@
 //! The model's tunnels: RFC 7348 section 5, header by header, over the judgement of what is inside.
+use std::time::Duration;
+
 use model_kit::check::Expected;
 use packet::PortId;
 
 use super::frames::{internet_sum, word};
+use super::neighbours::Wanted;
 use super::routes::To;
 use super::state::Model;
 
@@ -42,6 +45,33 @@ impl Model {
                 && one.vxlan.is_some_and(|t| t.vni == vni && t.remote.octets() == ip[12..16])
         });
         Some(found.map(|number| (number, tunnelled[8..].to_vec())).ok_or(()))
+    }
+
+    /// Asks for the neighbours behind which tunnels lead that nobody has asked for.
+    pub(super) fn seek_far_ends(&mut self, now: Duration) {
+        let tunnels: Vec<_> =
+            self.interfaces.iter().filter_map(|one| Some((one.port, one.vxlan?.remote))).collect();
+        for (port, remote) in tunnels {
+            let at = usize::from(port.0);
+            let own = self.interfaces[at];
+            let route = self.longest(0, remote.into());
+            match route.map(|to| self.groups.of_tunnel(to, remote)) {
+                Some(To::Link(link)) if link == at => {
+                    let source = own.mac.0.0;
+                    let wanted = Wanted { out: own, address: remote.into(), hop: None, source };
+                    self.neighbours.seek(wanted, now);
+                }
+                Some(To::NextHop(number)) => {
+                    let is_by = self.next_hops.get(&number).is_some_and(|hop| {
+                        hop.mac.0.0 == [0; 6] && self.interface_of(hop) == Some(at)
+                    });
+                    if let Some(wanted) = self.wanted(number).filter(|_| is_by) {
+                        self.neighbours.seek(wanted, now);
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// What has the tag of an interface with a tunnel goes into that instead.

@@ -91,7 +91,7 @@ fn send(sample: &mut Sample, about: &'static str, to: Ipv4Addr, len: usize) {
     sample.packet(DOWNLINK, about, &one);
 }
 
-fn arp_frame(
+pub(super) fn arp_frame(
     own: &Resolved,
     operation: u16,
     (mac, ip): (MacAddr, Ipv4Addr),

@@ -5,8 +5,9 @@ use std::net::Ipv4Addr;
 use function_l3_router::config::{Mac, NextHop, Prefixed, Resolved};
 use function_l3_router::control::Update;
 use model_kit::build::{datagram, frame, packet, set_word, text};
-use wire::{MacAddr, ethernet, protocol, vxlan};
+use wire::{MacAddr, arp, ethernet, protocol, vxlan};
 
+use super::neighbours::arp_frame;
 use super::steps::Sample;
 
 /// Everything about the first of the tunnels.
@@ -26,6 +27,21 @@ pub(super) fn tunnels(sample: &mut Sample) {
     go_in(sample, one, "a packet into a tunnel whose far end is not reached");
     come_out(sample, one);
     sample.update(Update::RemoveRoute { prefix, vrf: 0 });
+    if sample.config.resolve {
+        all.iter().filter(|one| one.vxlan.is_some()).for_each(|one| far_end_answers(sample, one));
+    }
+}
+
+/// The far end is a neighbour that was asked for, and moves.
+fn far_end_answers(sample: &mut Sample, one: &Resolved) {
+    let Some(tunnel) = one.vxlan else { return };
+    let own = sample.config.all_interfaces()[usize::from(one.port.0)];
+    for last in [1, 2] {
+        let mac = MacAddr([0x0a, 0, 0, 0, 10, last]);
+        let answer = arp_frame(&own, arp::OPERATION_REPLY, (mac, tunnel.remote), false);
+        sample.frame(one.port, "the far end of a tunnel answers", answer);
+        go_in(sample, one, "a packet into a tunnel to a neighbour");
+    }
 }
 
 /// Packets out of the tunnel: to the visitor, to the router, that end here, and what is none.

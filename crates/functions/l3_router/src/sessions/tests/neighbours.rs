@@ -217,3 +217,62 @@ fn sessions_end_with_the_address_of_the_host_from_which_they_are() {
     change(&mut router, "set-address", "10.1.0.1/16");
     assert_eq!(source(&router), is(one));
 }
+
+#[test]
+fn the_far_end_of_a_tunnel_is_asked_for_before_a_packet_comes() {
+    let keys = json!({
+        "uplink-ip": "10.1.0.1/16",
+        "uplink-mac": "02:00:00:00:00:01",
+        "resolve": true,
+        "interfaces": [
+            {"port": "uplink", "vlan": 10, "ip": "10.7.0.1/24", "mtu": 1450,
+             "vxlan": {"vni": 5010, "remote": "10.1.0.3"}},
+        ],
+        "next-hops": [{"port": "uplink", "vlan": 10, "mac": "02:00:00:00:07:02"}],
+        "routes": [{"prefix": "198.51.100.0/24", "next-hop": 0}],
+    });
+    let mut one = finished(Pipeline::new(&read(keys), Clock::with_rate(1e9), 0).expect("memory"));
+    let far_end = [10, 1, 0, 3];
+    let own = one.router.state.interfaces.get(1).mac.0;
+    let asked = |left: &[(PortId, Vec<u8>)]| {
+        left.iter().filter(|(_, frame)| frame[12..14] == [8, 6] && frame[38..42] == far_end).count()
+    };
+    let left = one.step(&[], 0);
+    assert_eq!(asked(&left), 1);
+    assert_eq!(one.way([198, 51, 100, 1], 1, 1), None);
+    let packet = |one: &mut Node, now| {
+        let left = one.step(&[transit(own)], now);
+        left.into_iter().map(|(_, frame)| frame).find(|frame| frame[30..34] == far_end)
+    };
+    for last in [3, 9] {
+        let mac = MacAddr([2, 0, 0, 0, 0, last]);
+        one.step(&[workers::answer((mac, far_end), own)], 2);
+        let tunnelled = packet(&mut one, 3).expect("it leaves");
+        assert_eq!((&tunnelled[..6], &tunnelled[46..49]), (&mac.0[..], &[0, 0x13, 0x92][..]));
+    }
+    // It is silent: it is given up after three probes, and asked for anew at once.
+    let lifetime = 1200 * 1000 * MS;
+    let mut questions = 0;
+    for second in 0..5 {
+        let left = one.step(&[], lifetime + second * 1000 * MS + 10);
+        questions += asked(&left);
+    }
+    assert_eq!((questions, packet(&mut one, lifetime + 5000 * MS)), (5, None));
+}
+
+/// A packet of the uplink to a network behind the tunnel.
+fn transit(own: MacAddr) -> Vec<u8> {
+    let datagram = Datagram {
+        macs: [own, MacAddr([2, 0, 0, 0, 9, 9])],
+        from: IpAddr::from([192, 0, 2, 1]),
+        to: IpAddr::from([198, 51, 100, 1]),
+        ports: [1, 53],
+        ttl: 9,
+        dscp: 0,
+        payload: &[0; 20],
+    };
+    let mut frame = vec![0; 100];
+    let len = datagram.write(&mut frame).expect("room");
+    frame.truncate(len);
+    frame
+}

@@ -206,3 +206,59 @@ fn the_next_hops_at_a_neighbour_follow_a_session_that_was_set() {
     assert_eq!(apply(&mut team, own, now), Ok(()));
     assert_eq!(apply(&mut team, set(77, session), now), Err(Refusal::Exists));
 }
+
+#[test]
+fn an_answer_that_one_worker_gets_reaches_all_and_next_hops_that_come_later() {
+    for count in [2, 4] {
+        let mut keys = keys((1, 2), Value::Null, count);
+        keys["next-hop-capacity"] = json!(4);
+        let mut team = Team::of(&read(keys), count);
+        let own = team.workers[0].router.state.interfaces.get(1).mac.0;
+        let [of_hop, of_host] = [[198, 51, 100, 1], [10, 1, 0, 3]];
+        for worker in &mut team.workers {
+            assert_eq!(worker.way(of_hop, 1, 0), None, "the packet waits");
+            assert_eq!(worker.way(of_host, 1, 0), None, "the packet waits");
+        }
+        // One worker gets an answer each; the others are told in the next round.
+        for last in [2, 3] {
+            let mac = MacAddr([2, 0, 0, 0, 0, last]);
+            team.step(vec![answer((mac, [10, 1, 0, last]), own)], 1);
+        }
+        team.step(Vec::new(), 2);
+        // A next hop that comes while its neighbour is known is reached at once.
+        let later = json!({"number": 2, "next-hop": {"port": "uplink", "ip": "10.1.0.3"}});
+        let later = serde_json::from_value(json!({"set-next-hop": later})).expect("a change");
+        let route = json!({"set-route": {"prefix": "192.0.2.0/24", "next-hop": 2}});
+        let route = serde_json::from_value(route).expect("a change");
+        for worker in &mut team.workers {
+            for update in [later, route] {
+                worker.router.apply(update, 3).expect("room");
+            }
+            for flow in 0..8 {
+                for to in [of_hop, of_host, [192, 0, 2, 1], [10, 1, 0, 2]] {
+                    assert_eq!(worker.way(to, flow, 4), Some(UP), "{to:?}");
+                }
+            }
+        }
+        // A neighbour that has moved says so to one worker.
+        let moved = MacAddr([2, 0, 0, 0, 9, 9]);
+        team.step(vec![answer((moved, [10, 1, 0, 3]), MacAddr::BROADCAST)], 5);
+        team.step(Vec::new(), 6);
+        let ways = team.workers.iter().map(|worker| worker.router.state.hops[2]);
+        assert!(ways.into_iter().all(|hop| hop.macs[..6] == moved.0));
+    }
+}
+
+/// An answer by ARP of a neighbour to one that asked, or to all.
+pub(super) fn answer((mac, ip): (MacAddr, [u8; 4]), to: MacAddr) -> Vec<u8> {
+    let answer = wire::arp::Fields {
+        operation: wire::arp::OPERATION_REPLY,
+        sender_mac: mac,
+        sender_ip: ip.into(),
+        target_mac: to,
+        target_ip: [10, 1, 0, 1].into(),
+    };
+    let mut frame = [&to.0[..], &mac.0, &[0x08, 0x06], &[0; 46]].concat();
+    frame[14..].first_chunk_mut().into_iter().for_each(|place| answer.emit(place));
+    frame
+}

@@ -12,7 +12,7 @@ fn segment(len: usize, may_be_cut: bool) -> (Vec<u8>, Header) {
     frame.extend([0, 1, if may_be_cut { 0 } else { 0x40 }, 0, 64, 6, 0, 0]);
     frame.extend([192, 0, 2, 1, 198, 51, 100, 2]);
     frame.extend([0x80, 9, 0, 179, 0, 0, 0, 9, 0, 0, 0, 7, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
-    frame.extend((0..len).map(|at| (at * at >> 3) as u8));
+    frame.extend((0..len).map(|at| ((at * at) >> 3) as u8));
     let gso = if len > 1000 { Gso::TcpIpv4 } else { Gso::None };
     let header = Header {
         flags: Header::NEEDS_CHECKSUM,

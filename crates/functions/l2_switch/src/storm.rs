@@ -160,8 +160,8 @@ mod tests {
         for frame in 0..30_000_u64 {
             let now = (1 << 30) + frame * 100_000;
             let worker = &mut workers[frame as usize % 3];
-            admitted += u32::from(worker.admits(port, Class::Broadcast, 60, now));
-            flooded += u32::from(worker.floods(0, now));
+            admitted += u32::from(worker.admits(port, Class::Broadcast, (1, 60), now));
+            flooded += u32::from(worker.floods(0, 1, now));
         }
         // Three seconds, and what a bucket holds.
         assert_eq!((admitted, flooded), (3 * 1000 + 10, 3 * 500 + 5));

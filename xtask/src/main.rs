@@ -7,6 +7,7 @@ mod fuzz;
 mod golden;
 mod invocation;
 mod miri;
+mod real_hosts;
 mod setup;
 mod simulate;
 mod soak;
@@ -41,6 +42,8 @@ enum Command {
     Simulate(simulate::Args),
     /// Let a daemon under load be reloaded, captured and cut off for long, and record it
     Soak(soak::Args),
+    /// Measure what hosts get of a router and a NAT beside the kernel's, and record it
+    RealHosts(real_hosts::Args),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Miri => miri::run(),
         Command::Simulate(args) => simulate::run(&args),
         Command::Soak(args) => soak::run(&args),
+        Command::RealHosts(args) => real_hosts::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

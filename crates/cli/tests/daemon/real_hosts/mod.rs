@@ -5,6 +5,7 @@ mod bridge;
 mod example;
 mod nat;
 mod offloads;
+mod rates;
 mod router;
 
 use std::time::Duration;

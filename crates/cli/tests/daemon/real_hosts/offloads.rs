@@ -3,9 +3,11 @@
 //! leaves to its card and however long its packets may be.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use netns::Namespace;
 
 use super::{Hosts, PATIENCE};
 use crate::kit::Child;
@@ -20,8 +22,8 @@ ports:
 workers: {idle: sleep, frame-bytes-max: 9018}
 ";
 
-/// A router between two links, of which the second has an MTU.
-fn router(right_mtu: u16) -> String {
+/// A router between two links, of which the second has an MTU and is this port.
+fn router(right_mtu: u16, uplink: &str) -> String {
     format!(
         "\
 function:
@@ -36,13 +38,24 @@ function:
   interfaces: [{{port: uplink, mtu: {right_mtu}}}]
 ports:
   downlink: {{type: af-packet, interface: a0}}
-  uplink: {{type: af-packet, interface: b0}}
+  uplink: {{{uplink}}}
 workers: {{idle: sleep, frame-bytes-max: 9018}}
 "
     )
 }
 
+const LINK: &str = "type: af-packet, interface: b0";
+
+/// A NAT with this key.
+fn nat(key: &str) -> String {
+    format!("{NAT}  {key}\n")
+}
+
 const NAT: &str = "\
+ports:
+  inside: {type: af-packet, interface: a0}
+  outside: {type: af-packet, interface: b0}
+workers: {idle: sleep, frame-bytes-max: 9018}
 function:
   name: cgnat
   inside-ip: 10.0.0.254
@@ -54,15 +67,12 @@ function:
   inside: [10.0.0.0/24]
   pools: [10.0.1.200/32]
   core: 1
-ports:
-  inside: {type: af-packet, interface: a0}
-  outside: {type: af-packet, interface: b0}
-workers: {idle: sleep, frame-bytes-max: 9018}
 ";
 
 /// Both hosts on their own links, each with a way by the daemon's address 254.
 fn routed() -> Option<Hosts> {
-    let hosts = Hosts::new(&["ethtool"], &LEFT, &["10.0.1.1/24", "3fff:0:0:2::1/64"])?;
+    let hosts =
+        Hosts::new(&["ethtool", "ping", "python3"], &LEFT, &["10.0.1.1/24", "3fff:0:0:2::1/64"])?;
     for (host, number) in [(&hosts.left, 0), (&hosts.right, 1)] {
         host.ip(&format!("route add default via 10.0.{number}.254")).expect("a route");
         let via = format!("3fff:0:0:{}::fe", number + 1);
@@ -91,11 +101,11 @@ fn set(hosts: &Hosts, way: Way) {
     hosts.left.command("ethtool", &features, None).expect("they are veth's");
 }
 
-/// Sends bytes by a connection from the left host to the right one, and others back.
-fn exchange(hosts: &Hosts, address: &str, len: usize) {
+/// Sends bytes by a connection from the left host to the right one, and back.
+fn exchange((left, right): (&Namespace, &Namespace), address: &str, len: usize) {
     let bytes: Vec<u8> = (0..len as u32).map(|at| (at.wrapping_mul(at) >> 9) as u8).collect();
     let listen = || TcpListener::bind((address, 0));
-    let listener = hosts.right.run(listen).expect("runs").expect("it is its address");
+    let listener = right.run(listen).expect("runs").expect("it is its address");
     let to = listener.local_addr().expect("it has one");
     let start = Instant::now();
     thread::scope(|scope| {
@@ -108,7 +118,7 @@ fn exchange(hosts: &Hosts, address: &str, len: usize) {
             got
         });
         let connect = || TcpStream::connect_timeout(&to, PATIENCE);
-        let mut stream = hosts.left.run(connect).expect("runs").expect("it is reached");
+        let mut stream = left.run(connect).expect("runs").expect("it is reached");
         stream.set_read_timeout(Some(PATIENCE)).expect("an option");
         stream.write_all(&bytes).expect("it is taken");
         stream.shutdown(Shutdown::Write).expect("all was sent");
@@ -137,17 +147,17 @@ fn a_switch_carries_connections_of_hosts_as_they_come() {
     set(&hosts, USUAL);
     let switch = hosts.start(SWITCH);
     wait_for(&hosts, &switch, "10.0.0.2");
-    exchange(&hosts, "10.0.0.2", LEN);
-    exchange(&hosts, "3fff:0:0:1::2", LEN);
+    exchange((&hosts.left, &hosts.right), "10.0.0.2", LEN);
+    exchange((&hosts.left, &hosts.right), "3fff:0:0:1::2", LEN);
     set(&hosts, Way { offloads: false, ..USUAL });
-    exchange(&hosts, "10.0.0.2", LEN);
+    exchange((&hosts.left, &hosts.right), "10.0.0.2", LEN);
 }
 
 #[test]
 fn a_router_carries_connections_of_hosts_as_they_come() {
     let Some(hosts) = routed() else { return };
     set(&hosts, USUAL);
-    let router = hosts.start(&router(1500));
+    let router = hosts.start(&router(1500, LINK));
     wait_for(&hosts, &router, "10.0.1.1");
     for (way, address) in [
         (USUAL, "10.0.1.1"),
@@ -157,7 +167,7 @@ fn a_router_carries_connections_of_hosts_as_they_come() {
         (Way { mtus: [9000, 1500], ..USUAL }, "3fff:0:0:2::1"),
     ] {
         set(&hosts, way);
-        exchange(&hosts, address, LEN);
+        exchange((&hosts.left, &hosts.right), address, LEN);
     }
 }
 
@@ -165,12 +175,87 @@ fn a_router_carries_connections_of_hosts_as_they_come() {
 fn a_nat_carries_connections_of_hosts_as_they_come() {
     let Some(hosts) = routed() else { return };
     set(&hosts, USUAL);
-    let nat = hosts.start(NAT);
-    wait_for(&hosts, &nat, "10.0.1.1");
-    for way in [USUAL, Way { offloads: false, ..USUAL }] {
-        set(&hosts, way);
-        exchange(&hosts, "10.0.1.1", LEN);
+    // A gateway reads packets, so that segments are cut as they come in.
+    for key in ["alg: {ftp: true}", "alg: {ftp: false}"] {
+        let nat = hosts.start(&nat(key));
+        wait_for(&hosts, &nat, "10.0.1.1");
+        exchange((&hosts.left, &hosts.right), "10.0.1.1", LEN);
+        if key == "alg: {ftp: false}" {
+            set(&hosts, Way { offloads: false, ..USUAL });
+            exchange((&hosts.left, &hosts.right), "10.0.1.1", LEN);
+        }
     }
+    assert_eq!(checksums_wrong(&hosts.right), 0);
+}
+
+#[test]
+fn a_port_without_long_segments_gets_their_frames() {
+    let Some(hosts) = routed() else { return };
+    set(&hosts, USUAL);
+    let tap = "type: tap, interface: t0, addresses: [10.0.1.2/24]";
+    let router = hosts.start(&router(1500, tap));
+    hosts.lab.namespace.ip("route add 10.0.0.0/24 via 10.0.1.254").expect("a route");
+    wait_for(&hosts, &router, "10.0.1.2");
+    exchange((&hosts.left, &hosts.lab.namespace), "10.0.1.2", LEN);
+    assert_eq!(checksums_wrong(&hosts.lab.namespace), 0);
+}
+
+#[test]
+fn long_datagrams_arrive_as_those_that_they_stand_for() {
+    let Some(hosts) = routed() else { return };
+    set(&hosts, USUAL);
+    let router = hosts.start(&router(1500, LINK));
+    for (family, address) in [("INET", "10.0.1.1"), ("INET6", "3fff:0:0:2::1")] {
+        wait_for(&hosts, &router, address);
+        // Whether routers may fragment them: then they are cut as they come in.
+        for discover in [0, 3] {
+            let bind = || UdpSocket::bind((address, 0));
+            let socket = hosts.right.run(bind).expect("runs").expect("it is its address");
+            socket.set_read_timeout(Some(PATIENCE)).expect("an option");
+            let port = socket.local_addr().expect("it has one").port();
+            let text = format!(
+                "import socket, time\n\
+                 s = socket.socket(socket.AF_{family}, socket.SOCK_DGRAM)\n\
+                 s.setsockopt(17, 103, 1000)\n\
+                 if '{family}' == 'INET': s.setsockopt(0, 10, {discover})\n\
+                 for burst in range(10):\n    \
+                     data = b''.join(bytes([burst, at]) * 500 for at in range(9)) + bytes([burst])\n    \
+                     s.sendto(data, ('{address}', {port}))\n    \
+                     time.sleep(0.003)\n"
+            );
+            thread::scope(|scope| {
+                let sends = || hosts.left.command("python3", &["-c", &text], None);
+                let sent = scope.spawn(sends);
+                let mut got = [0; 2000];
+                for (burst, at) in (0..10).flat_map(|burst| (0..10).map(move |at| (burst, at))) {
+                    let len = socket.recv(&mut got).expect("it arrives");
+                    let expected = if at < 9 { [burst, at].repeat(500) } else { vec![burst] };
+                    assert!(got[..len] == expected, "{family} {discover}: {burst} {at}: {len}");
+                }
+                sent.join().expect("no panic").expect("it sends");
+            });
+        }
+    }
+    assert_eq!(checksums_wrong(&hosts.right), 0);
+}
+
+/// How many wrong checksums of TCP and UDP a host has seen.
+fn checksums_wrong(host: &Namespace) -> u64 {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
+    let [old, new] = ["snmp", "snmp6"]
+        .map(|name| host.run(|| read(name)).expect("runs").expect("every kernel has it"));
+    let new: u64 = new
+        .lines()
+        .filter(|line| line.starts_with("Udp6InCsumErrors"))
+        .filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok())
+        .sum();
+    let of = |protocol: &str| -> Option<u64> {
+        let mut lines = old.lines().filter(|line| line.starts_with(protocol));
+        let (names, values) = (lines.next()?, lines.next()?);
+        let place = names.split_whitespace().position(|name| name == "InCsumErrors")?;
+        values.split_whitespace().nth(place)?.parse().ok()
+    };
+    new + of("Tcp:").expect("it is counted") + of("Udp:").expect("it is counted")
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub struct Watching {
     pub conditions: Conditions,
     /// Neighbours in a state that raises alarms, as they were when workers were asked.
     pub troubled: Vec<Holding>,
+    /// Causes of tables that were full when workers were asked.
+    pub filled: Vec<&'static str>,
     /// Looks so far.
     pub looks: u64,
 }

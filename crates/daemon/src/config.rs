@@ -83,6 +83,9 @@ pub struct Metrics {
     pub listen: SocketAddr,
     /// Allow an address that other machines can reach. There is no password.
     pub allow_remote: bool,
+    /// Names of this machine under which it is asked, beside its addresses and `localhost`.
+    #[schemars(length(max = 64))]
+    pub hosts: Vec<String>,
 }
 
 /// Section `log`: the daemon's log.
@@ -207,7 +210,8 @@ impl Control {
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        Metrics { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9475)), allow_remote: false }
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 9475));
+        Metrics { listen, allow_remote: false, hosts: Vec::new() }
     }
 }
 

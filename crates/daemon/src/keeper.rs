@@ -363,7 +363,7 @@ impl Daemon {
         Ok(shown)
     }
 
-    fn tables(&mut self) -> Result<Value, Refused> {
+    pub(crate) fn tables(&mut self) -> Result<Value, Refused> {
         let names = self.running.words().tables;
         let sizes = self.running.sizes()?;
         let of = |(index, name): (usize, &&str)| {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{HeaderMap, Method, Response, StatusCode, Uri};
+use hyper::{Response, StatusCode, Uri};
 use serde_json::{Value, json};
 
 use crate::config::Metrics;
@@ -43,8 +43,12 @@ impl Exposed {
         let address = server.address().map_err(|error| failed(&error))?;
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
+        let names = metrics.hosts.clone();
         let answer: web::Answer =
-            Arc::new(move |method, uri, headers| respond(&remote, method, uri, headers));
+            Arc::new(move |method, uri, headers| match web::check(method, headers, &names) {
+                Ok(()) => respond(&remote, uri),
+                Err(refused) => response(refused.status, TEXT, format!("{}\n", refused.why)),
+            });
         let body = move || {
             if let Err(error) = server.run(&asked, answer) {
                 tracing::error!(%error, "metrics server stopped");
@@ -64,15 +68,7 @@ impl Drop for Exposed {
     }
 }
 
-fn respond(
-    remote: &Remote,
-    method: &Method,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Response<Full<Bytes>> {
-    if let Err(refused) = web::check(method, headers) {
-        return response(refused.status, TEXT, format!("{}\n", refused.why));
-    }
+fn respond(remote: &Remote, uri: &Uri) -> Response<Full<Bytes>> {
     let show = |view| remote.ask_within(Ask::Show(view), PATIENCE);
     match uri.path() {
         "/metrics" => match (show(View::All), show(View::Tables)) {

@@ -124,6 +124,15 @@ impl Daemon {
             self.watching.troubled = holding;
         }
         holding.extend(self.watching.troubled.iter().cloned());
+        let wants_tables = |one: &Condition| matches!(one.when, When::Filled { .. });
+        if is_time && conditions.iter().any(wants_tables) {
+            let tables = self.tables()?;
+            let before = std::mem::take(&mut self.watching.filled);
+            let holds = |one: &&Condition| is_filled(one, &tables, &before);
+            self.watching.filled = conditions.iter().filter(holds).map(|one| one.cause).collect();
+        }
+        let filled = |one: &&Condition| self.watching.filled.contains(&one.cause);
+        holding.extend(conditions.iter().filter(filled).map(|one| of_function(one, AT_ONCE)));
         holding.extend(self.observer.take_lags().into_iter().filter_map(lagging));
         self.watching.looks += 1;
         for alarm in self.watching.conditions.judge(holding) {
@@ -203,16 +212,29 @@ fn counted(one: &Condition, earlier: &Snapshot, now: &Snapshot) -> Option<Holdin
     let (view, pointer, names) = match one.when {
         When::Dropping(reasons) => ("drops", "/function", reasons),
         When::Counting(tallies) => ("counters", "/tallies", tallies),
-        When::Neighbour { .. } => return None,
+        When::Neighbour { .. } | When::Filled { .. } => return None,
     };
     let grown = grown(&earlier.views[view], &now.views[view], pointer);
-    grown.iter().any(|name| names.contains(&name.as_str())).then(|| Holding {
+    let has_grown = grown.iter().any(|name| names.contains(&name.as_str()));
+    has_grown.then(|| of_function(one, PERSISTENT))
+}
+
+fn of_function(one: &Condition, pace: Pace) -> Holding {
+    Holding {
         source: "function".to_owned(),
         cause: one.cause,
         severity: one.severity,
         text: one.text.to_owned(),
-        pace: PERSISTENT,
-    })
+        pace,
+    }
+}
+
+/// Whether the table of a condition is so full, where these were before.
+fn is_filled(one: &Condition, tables: &Value, before: &[&'static str]) -> bool {
+    let When::Filled { table, raised, cleared } = one.when else { return false };
+    let [used, capacity] = ["used", "capacity"].map(|name| number(&tables["tables"][table][name]));
+    let bound = if before.contains(&one.cause) { cleared } else { raised };
+    capacity > 0 && used.saturating_mul(100) >= capacity.saturating_mul(bound)
 }
 
 /// Whether a tally says that neighbours have changed.
@@ -262,3 +284,24 @@ const AT_ONCE: Pace = Pace { raised_after: 1, cleared_after: 3 };
 
 /// That of counters, which have to grow second after second.
 const PERSISTENT: Pace = Pace { raised_after: 3, cleared_after: 10 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_full_from_one_bound_on_to_another() {
+        let when = When::Filled { table: "blocks", raised: 90, cleared: 80 };
+        let one = Condition { cause: "low", severity: Severity::Warning, when, text: "" };
+        let mut before = Vec::new();
+        let mut look = |used: u64| {
+            let tables = json!({"tables": {"blocks": {"used": used, "capacity": 200}}});
+            let is_it = is_filled(&one, &tables, &before);
+            before = if is_it { vec!["low"] } else { Vec::new() };
+            is_it
+        };
+        let seen = [179, 180, 161, 160, 159, 179].map(&mut look);
+        assert_eq!(seen, [false, true, true, true, false, false]);
+        assert!(!is_filled(&one, &json!({}), &["low"]), "a table without room is none");
+    }
+}

@@ -31,7 +31,7 @@ pub enum Asked {
 /// # Errors
 /// A method other than GET and HEAD, a body, a foreign host name, or an invalid name of a run.
 pub fn understand(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Asked, Refused> {
-    check(method, headers)?;
+    check(method, headers, &[])?;
     let query = uri.query().unwrap_or_default();
     if uri.path().len() + query.len() > URI_BYTES_MAX {
         return Err(refuse(StatusCode::URI_TOO_LONG, "the address is too long"));

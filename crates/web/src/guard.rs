@@ -14,11 +14,12 @@ pub struct Refused {
     pub why: &'static str,
 }
 
-/// Checks whether a request may be answered.
+/// Checks whether a request may be answered; `names` are names of this machine beside its addresses
+/// and `localhost`.
 ///
 /// # Errors
 /// A method other than GET and HEAD, a body, a foreign host.
-pub fn check(method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
+pub fn check(method: &Method, headers: &HeaderMap, names: &[String]) -> Result<(), Refused> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return Err(refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered"));
     }
@@ -26,7 +27,7 @@ pub fn check(method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
     if has_length || headers.contains_key(TRANSFER_ENCODING) {
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "requests with a body are not accepted"));
     }
-    host(headers)
+    host(headers, names)
 }
 
 /// Creates a refusal with its text.
@@ -35,11 +36,11 @@ pub fn refuse(status: StatusCode, why: &'static str) -> Refused {
 }
 
 /// Refuses host names other than this machine's own: an address, or `localhost`.
-fn host(headers: &HeaderMap) -> Result<(), Refused> {
+fn host(headers: &HeaderMap, names: &[String]) -> Result<(), Refused> {
     let mut hosts = headers.get_all(HOST).iter();
     let foreign = refuse(
         StatusCode::FORBIDDEN,
-        "this server accepts only its address or localhost as host name; open it by its address",
+        "this server accepts only its address, localhost and the names that it was given as host name",
     );
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(foreign) };
     let Ok(host) = host.to_str() else { return Err(foreign) };
@@ -48,6 +49,8 @@ fn host(headers: &HeaderMap) -> Result<(), Refused> {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
     };
-    let own = name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok();
+    let is_name = |known: &str| name.eq_ignore_ascii_case(known);
+    let is_known = is_name("localhost") || names.iter().any(|known| is_name(known));
+    let own = is_known || name.parse::<std::net::IpAddr>().is_ok();
     if own { Ok(()) } else { Err(foreign) }
 }

@@ -142,15 +142,16 @@ impl std::error::Error for ServeError {
 
 const MISTAKE: &[u8] = b"this is a bug in plumbline; please report it\n";
 
-/// Largest number of connections, more than the tabs of a user.
-const CONNECTIONS_MAX: usize = 64;
+/// Largest number of connections, more than the tabs of a user: those whose requests never end keep
+/// nobody else out.
+const CONNECTIONS_MAX: usize = 256;
 
 /// Largest number of answers created at a time; each may hold a record in memory.
 const ANSWERS_MAX: usize = 2;
 
 const HEADERS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 16 << 10;
-const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+const HEAD_TIME_MAX: Duration = Duration::from_secs(2);
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Interval at which `stop` is read.

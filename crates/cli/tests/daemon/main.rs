@@ -1,6 +1,7 @@
 //! `plumbline run` as a process of its own, between interfaces of a network namespace.
 
 mod commands;
+mod first_nat;
 mod first_router;
 #[expect(dead_code, reason = "the tests of the host use more of it")]
 #[path = "../../../host/tests/suite/frr.rs"]
@@ -19,6 +20,7 @@ mod nat_standby;
 mod nat_vrrp;
 mod nat_workers;
 mod neighbours;
+mod pages;
 mod path_failure;
 mod real_hosts;
 mod soak;

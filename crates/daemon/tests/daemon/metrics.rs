@@ -60,6 +60,33 @@ fn metrics_are_good_and_health_is_told() {
     assert!(TcpStream::connect(&address).is_err(), "nobody listens any more");
 }
 
+#[test]
+fn names_that_the_machine_has_are_answered_while_others_never_end_their_requests() {
+    let keys = "metrics: {listen: \"127.0.0.1:0\", hosts: [nat.example]}\n";
+    let run = start(&format!("{BRIDGE}{keys}"));
+    let address = address(&run);
+    let half: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&address).expect("it listens");
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: ").expect("it takes it");
+            stream
+        })
+        .collect();
+    for (host, status) in [
+        ("nat.example", 200),
+        ("NAT.example:9475", 200),
+        ("localhost", 200),
+        ("other.example", 403),
+        ("nat.example.evil.example", 403),
+    ] {
+        let asked = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let answer = request(&address, &asked);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{host}: {answer}");
+    }
+    drop(half);
+    run.stop().expect("it ends well");
+}
+
 fn check_by_promtool(body: &str) {
     let spawned = Command::new("promtool")
         .args(["check", "metrics"])

@@ -148,6 +148,8 @@ fn nat() -> cgnat::Config {
         "filtering": "address-and-port-dependent",
         "hairpinning": false,
         "quarantine-s": 0.0,
+        "sessions-per-subscriber": 0,
+        "fragments": {"datagrams": 0},
         "icmp-errors-per-s": 0,
     });
     serde_json::from_value(config).expect("keys of a NAT")

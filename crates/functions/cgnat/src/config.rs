@@ -145,8 +145,10 @@ pub struct Config {
     /// Most subscribers at a time.
     #[schemars(range(min = 1, max = 100_000_000))]
     pub subscribers: u32,
-    /// Most sessions of a subscriber at a time (RFC 6888 REQ-4); 0 for no limit.
-    pub sessions_per_subscriber: u32,
+    /// Most sessions of a subscriber at a time (RFC 6888 REQ-4); 0 for no limit, none for an eighth
+    /// of what its worker holds, but at least 256.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions_per_subscriber: Option<u32>,
     /// Which packets from outside pass to a mapped port (RFC 4787 section 5).
     pub filtering: Filtering,
     /// Whether subscribers reach one another by their outside addresses (RFC 4787 REQ-9).
@@ -174,7 +176,7 @@ pub struct Config {
     /// How many of them more at once after a pause.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub icmp_error_burst: u32,
-    /// How fragments are followed; none is without it.
+    /// How fragments are followed (RFC 4787 REQ-14); `datagrams: 0` drops them.
     pub fragments: Fragments,
     /// Application-level gateways, which replace addresses in payloads (RFC 4787 REQ-10): all off
     /// unless they are switched on.
@@ -248,7 +250,7 @@ impl Default for Config {
             sessions: 1_000_000,
             mappings: 0,
             subscribers: 65_536,
-            sessions_per_subscriber: 0,
+            sessions_per_subscriber: None,
             filtering: Filtering::EndpointIndependent,
             hairpinning: true,
             bypass: Vec::new(),
@@ -293,11 +295,23 @@ impl Config {
         pools.chain(own).chain(shared).chain(deterministic).chain(of_vrfs)
     }
 
+    /// Most sessions of a subscriber at a time; 0 for no limit.
+    pub fn session_limit(&self) -> u32 {
+        let share = || share_of(self.sessions, self.core) / SUBSCRIBERS_MIN;
+        self.sessions_per_subscriber.unwrap_or_else(|| share().max(SESSION_LIMIT_MIN))
+    }
+
     /// Mappings at a time.
     pub fn mapping_capacity(&self) -> u32 {
         if self.mappings == 0 { self.sessions } else { self.mappings }
     }
 }
+
+/// Subscribers that a table of sessions has room for, whatever each of them opens.
+const SUBSCRIBERS_MIN: u32 = 8;
+
+/// What a subscriber may have in any case.
+const SESSION_LIMIT_MIN: u32 = 256;
 
 /// The part that one of several workers has of something: a little more than its share, because
 /// they never share evenly.

@@ -62,10 +62,11 @@ reasons! {
     /// From inside, to an address that no host outside has, or translated without a session and
     /// with one that no host has, or the prefix does not carry.
     MARTIAN = "martian",
-    /// From inside, to an address of subscribers, which none of the outside is (RFC 6598 section 4).
+    /// From inside, to an address of subscribers, which none of the outside is (RFC 6598 section
+    /// 4).
     TO_INSIDE = "to-inside",
-    /// From outside, with an address that no host there has: of this host, a group, subscribers or a
-    /// pool (RFC 2827).
+    /// From outside, with an address that no host there has: of this host, a group, subscribers or
+    /// a pool (RFC 2827).
     BOGON = "bogon",
     /// For the NAT itself, and no echo request; to the AFTR, and no IPv4 in it.
     LOCAL = "local",

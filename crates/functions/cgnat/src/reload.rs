@@ -46,8 +46,8 @@ pub(crate) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     let come = wanted.pools.iter().filter(|pool| !running.pools.contains(pool));
     let mut updates: Vec<Update> = gone.map(|&pool| Update::DrainPool { pool }).collect();
     updates.extend(come.map(|&pool| Update::AddPool { pool }));
-    let sessions = wanted.sessions_per_subscriber;
-    if sessions != running.sessions_per_subscriber {
+    let sessions = wanted.session_limit();
+    if sessions != running.session_limit() {
         updates.push(Update::SetSessionLimit { sessions });
     }
     Ok(updates)
@@ -59,7 +59,7 @@ pub(crate) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
         Update::AddPool { pool } => Update::DrainPool { pool },
         Update::DrainPool { pool } => Update::AddPool { pool },
         Update::SetSessionLimit { .. } => {
-            Update::SetSessionLimit { sessions: running.sessions_per_subscriber }
+            Update::SetSessionLimit { sessions: running.session_limit() }
         }
         // No difference has one.
         other @ (Update::ClearSubscriber { .. }
@@ -80,7 +80,7 @@ pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
     let come = open.iter().filter(|pool| !known.contains(pool));
     let mut updates: Vec<Update> = come.map(|&pool| Update::AddPool { pool }).collect();
     updates.extend(gone.map(|&pool| Update::DrainPool { pool }));
-    if state.session_limit != config.sessions_per_subscriber {
+    if state.session_limit != config.session_limit() {
         updates.push(Update::SetSessionLimit { sessions: state.session_limit });
     }
     updates

@@ -46,6 +46,18 @@ pub(crate) const CONDITIONS: &[Condition] = &[
         "packets are dropped because a next hop does not answer to ARP or Neighbor Discovery",
     ),
     Condition {
+        cause: "blocks-low",
+        severity: Severity::Warning,
+        when: When::Filled { table: "blocks", raised: 90, cleared: 80 },
+        text: "nine of ten port blocks are in use: add a pool, or give smaller blocks",
+    },
+    Condition {
+        cause: "sessions-low",
+        severity: Severity::Warning,
+        when: When::Filled { table: "sessions", raised: 90, cleared: 80 },
+        text: "nine of ten places for sessions are in use: raise `sessions`",
+    },
+    Condition {
         cause: "log-lost",
         severity: Severity::Minor,
         when: When::Counting(&["log-lost-sessions", "log-lost-mappings", "log-lost-blocks"]),

@@ -100,7 +100,7 @@ impl State {
             allocation,
             times: Times::new(config, &clock),
             tallies: [0; TALLIES.len()],
-            session_limit: config.sessions_per_subscriber,
+            session_limit: config.session_limit(),
             is_active: true,
             opens: true,
             algs: Algs::new(config, shard.count).map_err(memory("calls"))?,

@@ -127,7 +127,26 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
             );
         }
     }
-    Ok(())
+    validate_ruled(config)
+}
+
+/// Whether whoever has an address by a one-to-one rule is a subscriber: its packets would be
+/// dropped, and those for it would not.
+fn validate_ruled(config: &Config) -> Result<(), Invalid> {
+    let is_inside = |network: Prefixed<Ipv4Addr>| {
+        let covers = |inside: &Prefixed<Ipv4Addr>| {
+            inside.len <= network.len && holds(*inside, network.address.to_bits())
+        };
+        config.inside.iter().any(covers)
+    };
+    match config.static_rules.iter().map(|rule| rule.inside).find(|network| !is_inside(*network)) {
+        Some(network) => refuse(
+            "static",
+            format!("{} is no subscriber's: it is in no network of `inside`", text(network)),
+            "Add its network to `inside`, or remove the rule",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The NAT's own addresses are nobody else's, but for that of the outside port, which subscribers

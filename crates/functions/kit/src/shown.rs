@@ -54,6 +54,15 @@ pub enum When {
     Dropping(&'static [&'static str]),
     /// One of these tallies grows, second after second.
     Counting(&'static [&'static str]),
+    /// A table is so full.
+    Filled {
+        /// One of [`NetworkFunction::TABLES`](crate::NetworkFunction::TABLES).
+        table: &'static str,
+        /// Of a hundred of its entries so many are used when it begins to hold.
+        raised: u64,
+        /// It holds until fewer are.
+        cleared: u64,
+    },
     /// Some neighbour of this protocol is in this state: an alarm for each.
     Neighbour {
         /// The protocol, as [`protocol_kit::Neighbour`] has it.

@@ -151,6 +151,15 @@ pub(crate) fn validate(config: &Config, traffic: &Traffic) -> Result<(), Invalid
             "Raise 'sessions' in the function section, or lower it here",
         );
     }
+    let each = traffic.sessions.div_ceil(traffic.client.into());
+    let limit = config.session_limit();
+    if limit != 0 && each > limit.into() {
+        return refuse(
+            "sessions",
+            format!("{each} sessions of each client, of which a subscriber has {limit} at most"),
+            "Set 'sessions-per-subscriber' in the function section to 0, or give more clients",
+        );
+    }
     match traffic.family {
         Family::Ipv4 => {}
         Family::Ipv6 => nat64(config, traffic)?,

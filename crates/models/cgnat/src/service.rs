@@ -150,7 +150,11 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("ds-lite", "subscribers behind softwires", ds_lite.is_some()),
         ("vrfs", "subscribers with the same address", !vrfs.is_empty()),
         ("siit", "translation without sessions", siit.is_some()),
-        ("sessions-per-subscriber", "a limit for each subscriber", *sessions_per_subscriber != 0),
+        (
+            "sessions-per-subscriber",
+            "a limit for each subscriber",
+            *sessions_per_subscriber != Some(0),
+        ),
         (
             "filtering",
             "mappings that take packets from others than the subscriber spoke to",

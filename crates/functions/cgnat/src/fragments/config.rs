@@ -30,7 +30,7 @@ pub struct Fragments {
 impl Default for Fragments {
     fn default() -> Fragments {
         Fragments {
-            datagrams: 0,
+            datagrams: 4096,
             datagrams_per_sender: 64,
             waiting: 1024,
             waiting_per_sender: 64,

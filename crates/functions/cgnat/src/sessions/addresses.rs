@@ -134,6 +134,16 @@ impl Addresses {
         })
     }
 
+    /// All pools, each with the number of its first address and how many it has.
+    pub fn pools(&self) -> impl Iterator<Item = (Prefixed<Ipv4Addr>, u32, u32)> {
+        let there = self.networks.iter().filter(|n| n.kind == Kind::Shared && !n.is_gone);
+        there.map(|network| {
+            let address = Ipv4Addr::from_bits(network.first);
+            let len = (32 - network.count.trailing_zeros()) as u8;
+            (Prefixed { address, len }, network.number, network.count)
+        })
+    }
+
     /// For whom the pool of an address is: 0 for all, else the place of a VRF, plus one.
     pub fn group(&self, number: u32) -> u16 {
         let has = |n: &&Network| number.wrapping_sub(n.number) < n.count;

@@ -27,12 +27,15 @@ mod adopt;
 mod fitting;
 mod open;
 mod ruled;
+mod uses;
 mod workers;
 
 pub use self::adopt::Adopted;
 pub use self::fitting::Wanted;
 use self::open::Open;
 pub use self::ruled::Ruled;
+pub use self::uses::PoolUse;
+use self::uses::Uses;
 
 /// The outside addresses and ports of a worker.
 pub struct Allocation {
@@ -42,8 +45,7 @@ pub struct Allocation {
     pub ports: Ports,
     /// Blocks by address and place in it.
     blocks: HugeArray<Block>,
-    /// Those that somebody has.
-    given: u64,
+    uses: Uses,
     layout: Layout,
     shard: Shard,
     plan: Plan,
@@ -144,7 +146,7 @@ impl Allocation {
         let mut all = Allocation {
             ports: Ports::new(capacity)?,
             blocks: HugeArray::zeroed(capacity as usize * layout.blocks() as usize)?,
-            given: 0,
+            uses: Uses::new(capacity),
             layout,
             shard,
             // Rules that do not fit were refused when the configuration was checked.
@@ -307,6 +309,9 @@ impl Allocation {
         if !self.addresses.is_shared(address) {
             return None;
         }
+        if self.layout.size == 0 {
+            self.uses.give_back(address);
+        }
         if self.layout.size == 0 || u32::from(port) < self.layout.first_port {
             self.room[address as usize] += u32::from(self.open.has(address));
             return None;
@@ -322,7 +327,7 @@ impl Allocation {
             return None;
         }
         state.owner = 0;
-        self.given -= 1;
+        self.uses.give_back(address);
         let count = usize::from(subscriber.block_count);
         if let Some(at) = subscriber.blocks[..count].iter().position(|&known| known == block) {
             subscriber.blocks.copy_within(at + 1..count, at);
@@ -385,6 +390,7 @@ impl Allocation {
             let port = port as u16;
             if self.owns(address, port) && self.ports.is_free(address, class, port, now) {
                 self.room[address as usize] = self.room[address as usize].saturating_sub(1);
+                self.uses.take(address);
                 return Ok((port, None));
             }
         }

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use function_kit::{TablePage, TableSize};
 use serde_json::{Value, json};
 
+use crate::sessions::allocation::PoolUse;
 use crate::sessions::session::Session;
 use crate::sessions::subscribers::Subscriber;
 use crate::sessions::times::Moment;
@@ -11,7 +12,10 @@ use crate::state::State;
 use crate::types::flow::{INNER, SOFTWIRES};
 
 /// The tables, in the order of [`sizes`].
-pub(crate) const NAMES: &[&str] = &["sessions", "mappings", "subscribers", "blocks"];
+pub(crate) const NAMES: &[&str] = &["sessions", "mappings", "subscribers", "blocks", "pools"];
+
+/// The place of the last one.
+const POOLS: usize = 4;
 
 pub(crate) fn sizes(state: &State) -> Vec<TableSize> {
     let size =
@@ -21,6 +25,10 @@ pub(crate) fn sizes(state: &State) -> Vec<TableSize> {
         size(state.sessions.mappings(), state.sessions.mapping_capacity()),
         size(state.subscribers.count(), state.subscribers.records.len()),
         block_size(state),
+        size(
+            state.allocation.addresses.count() as usize,
+            state.allocation.addresses.capacity() as usize,
+        ),
     ]
 }
 
@@ -33,6 +41,14 @@ fn block_size(state: &State) -> TableSize {
 /// Entries by their number, so that a page is found without walking what lies before it. Mappings
 /// are shown by one of their sessions each, blocks by their subscribers.
 pub(crate) fn page(state: &State, table: usize, from: u64, limit: usize, now: Moment) -> TablePage {
+    if table == POOLS {
+        let (skipped, entries) =
+            (from as usize, state.allocation.pool_uses().map(|one| pool(state, &one)));
+        let entries: Vec<Value> = entries.skip(skipped).take(limit).collect();
+        let end = skipped + entries.len();
+        let is_more = state.allocation.addresses.pools().count() > end;
+        return TablePage { next: is_more.then_some(end as u64), entries };
+    }
     let used = if table >= 2 { state.subscribers.used() } else { state.sessions.used() };
     let first = from.min(u64::from(used)) as u32;
     let end = first.saturating_add(limit.min(u32::MAX as usize) as u32).min(used);
@@ -44,6 +60,22 @@ pub(crate) fn page(state: &State, table: usize, from: u64, limit: usize, now: Mo
         _ => (first..end).flat_map(|number| blocks(state, number)).collect(),
     };
     TablePage { entries, next }
+}
+
+/// A pool: how much of it is in use.
+fn pool(state: &State, one: &PoolUse) -> Value {
+    let [addresses, in_use] = one.addresses;
+    json!({
+        "pool": String::from(one.pool),
+        "state": if one.is_open { "open" } else { "drained" },
+        "addresses": addresses,
+        "addresses-used": in_use,
+        "of": if state.allocation.layout().blocks() > 0 { "blocks" } else { "ports" },
+        "capacity": one.capacity,
+        "used": one.used,
+        "free": if one.is_open { one.capacity.saturating_sub(one.used) } else { 0 },
+        "high-water": one.high,
+    })
 }
 
 fn session(state: &State, number: u32, now: Moment) -> Option<Value> {

@@ -71,7 +71,7 @@ impl Model {
             shard,
             tables: Tables::default(),
             pools: config.all_pools().map(|pool| (pool, true)).collect(),
-            session_limit: config.sessions_per_subscriber as usize,
+            session_limit: config.session_limit() as usize,
             room: [
                 share(config.sessions),
                 share(config.mapping_capacity()),

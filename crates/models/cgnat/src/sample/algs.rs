@@ -44,7 +44,7 @@ pub(super) fn ftp(sample: &mut Sample) {
     talk.damaged(sample, format!("PORT {ip},33,0\r\n"));
     sample.update(Update::SetSessionLimit { sessions: 1 });
     talk.says(sample, format!("PORT {ip},34,0\r\n"));
-    let sessions = sample.config.sessions_per_subscriber;
+    let sessions = sample.config.session_limit();
     sample.update(Update::SetSessionLimit { sessions });
     talk.repeats(sample);
 

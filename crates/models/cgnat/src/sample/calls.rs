@@ -124,7 +124,7 @@ fn limited(sample: &mut Sample, talk: &mut Talk) {
     sample.inside("GRE of a call that found no room", &gre(talk.own.0, talk.far.0, THEIRS));
     sample.update(Update::SetSessionLimit { sessions: 1 });
     talk.says(sample, control(OUTGOING_REQUEST, 168, [CALL + 1, 1]));
-    let sessions = sample.config.sessions_per_subscriber;
+    let sessions = sample.config.session_limit();
     sample.update(Update::SetSessionLimit { sessions });
     talk.ends(sample);
 }

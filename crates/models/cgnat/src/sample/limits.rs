@@ -17,7 +17,7 @@ pub(super) fn sessions_of_a_subscriber(sample: &mut Sample) {
     sample.unanswerable(INSIDE, &datagram(visitor, other));
     sample.inside("a second mapping", &datagram((visitor.0, 5002), server));
     sample.answer_to((OUTSIDE, sent), "one that another opens", &datagram(other, visitor));
-    let sessions = sample.config.sessions_per_subscriber;
+    let sessions = sample.config.session_limit();
     sample.update(Update::SetSessionLimit { sessions });
     sample.inside("a second session after that", &datagram(visitor, other));
     sample.clear(visitor.0);
@@ -121,6 +121,6 @@ fn mappings(sample: &mut Sample, visitor: usize, count: u32) {
 pub(super) fn without_limit(sample: &mut Sample, fill: impl FnOnce(&mut Sample)) {
     sample.update(Update::SetSessionLimit { sessions: 0 });
     fill(sample);
-    let sessions = sample.config.sessions_per_subscriber;
+    let sessions = sample.config.session_limit();
     sample.update(Update::SetSessionLimit { sessions });
 }

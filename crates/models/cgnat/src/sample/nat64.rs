@@ -211,7 +211,7 @@ fn limits(sample: &mut Sample, places: &Places) {
     for port in 0..8 {
         sample.inside_ipv6("IPv6: up to the limit", &datagram((visitor, 3000 + port), server, 9));
     }
-    let sessions = sample.config.sessions_per_subscriber;
+    let sessions = sample.config.session_limit();
     sample.update(Update::SetSessionLimit { sessions });
     for _ in 0..2 {
         sample.update(Update::ClearSubscriber { address: visitor.into(), vlan: 0 });

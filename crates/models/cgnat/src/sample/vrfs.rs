@@ -204,7 +204,7 @@ pub(super) fn clear(sample: &mut Sample, realms: &[u16]) {
         sample.inside("one too many", &datagram((sample.visitor(0), 5002), server));
         sample.unanswerable(INSIDE, &datagram((sample.visitor(0), 5002), server));
     }
-    let sessions = sample.config.sessions_per_subscriber;
+    let sessions = sample.config.session_limit();
     sample.update(Update::SetSessionLimit { sessions });
 }
 

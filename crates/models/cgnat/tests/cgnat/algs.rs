@@ -246,7 +246,7 @@ fn a_stream_arrives_whole_whatever_the_network_does() {
 fn what_commands_ask_for_has_a_bound_and_takes_nothing_from_others() {
     let config = Config {
         sessions: 300,
-        sessions_per_subscriber: 100,
+        sessions_per_subscriber: Some(100),
         alg: Alg { connections: 8, ..GATEWAYS },
         ..config()
     };

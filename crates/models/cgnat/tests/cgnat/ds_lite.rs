@@ -128,7 +128,7 @@ fn the_same_inner_address_behind_two_softwires_is_two_subscribers() {
 
 #[test]
 fn hosts_behind_a_softwire_are_one_subscriber() {
-    let config = Config { sessions_per_subscriber: 2, ..config("{}") };
+    let config = Config { sessions_per_subscriber: Some(2), ..config("{}") };
     let mut device = device(&config);
     for (host, fits) in [([10, 0, 0, 1], true), ([192, 168, 0, 1], true), ([10, 0, 0, 2], false)] {
         let packet = tunnelled("2001:db8:5::1", &datagram((host, 5000), (SERVER, 53), 4));

@@ -118,7 +118,7 @@ pub fn kinds() -> Vec<Config> {
             static_rules: vec![own],
             port_block: PortBlocks { size: 128, per_subscriber: 1 },
             sessions: 700,
-            sessions_per_subscriber: 200,
+            sessions_per_subscriber: Some(200),
             icmp_errors_per_s: 1000,
             fragments: Fragments {
                 datagrams: 6,
@@ -184,6 +184,9 @@ pub fn asking(base: Config) -> Config {
         ..base
     }
 }
+
+/// Fragments that nobody follows.
+pub const DROPPED: Fragments = Fragments { datagrams: 0, ..FRAGMENTS };
 
 /// Few datagrams at a time, fewer of each sender.
 const FRAGMENTS: Fragments = Fragments {

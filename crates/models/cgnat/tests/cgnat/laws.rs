@@ -111,7 +111,8 @@ fn no_two_mappings_share_an_outside_end_and_one_has_the_same_for_all() {
 
 #[test]
 fn a_subscriber_that_opens_all_it_can_takes_nothing_from_others() {
-    let config = Config { sessions_per_subscriber: 0, sessions: 20_000, ..kinds()[0].clone() };
+    let config =
+        Config { sessions_per_subscriber: Some(0), sessions: 20_000, ..kinds()[0].clone() };
     let mut device = device(&config);
     let quiet = datagram(&config, (SUBSCRIBER + 1, 4000), (SERVER, 53));
     let before = translated(&mut device, &quiet);
@@ -133,7 +134,7 @@ fn a_subscriber_that_opens_all_it_can_takes_nothing_from_others() {
 
 #[test]
 fn nothing_that_lives_is_given_up_when_there_is_no_room() {
-    let config = Config { sessions: 100, sessions_per_subscriber: 0, ..kinds()[0].clone() };
+    let config = Config { sessions: 100, sessions_per_subscriber: Some(0), ..kinds()[0].clone() };
     let mut device = device(&config);
     let frame = |number: u32| datagram(&config, (SUBSCRIBER + number, 4000), (SERVER, 53));
     let ends: Vec<_> = (0..100).map(|number| translated(&mut device, &frame(number))).collect();
@@ -153,7 +154,7 @@ fn nothing_that_lives_is_given_up_when_there_is_no_room() {
 #[test]
 fn whoever_gets_no_session_is_told_so_often_and_no_more() {
     let config = Config {
-        sessions_per_subscriber: 1,
+        sessions_per_subscriber: Some(1),
         icmp_errors_per_s: 100,
         icmp_error_burst: 5,
         ..kinds()[0].clone()
@@ -195,7 +196,7 @@ fn a_flood_of_fragments_takes_no_room_of_others_and_no_memory() {
         waiting_per_sender: 10,
         timeout_s: 2.0,
     };
-    let config = Config { fragments, sessions_per_subscriber: 0, ..kinds()[0].clone() };
+    let config = Config { fragments, sessions_per_subscriber: Some(0), ..kinds()[0].clone() };
     let mut device = device(&config);
     let bytes = device.function_mut().state_bytes();
     let piece = |subscriber: u32, identification: u16, place: u16| {
@@ -344,7 +345,7 @@ fn nobody_can_guess_a_port() {
     let config = Config {
         pools: vec![net("198.18.0.0/32")],
         port_block: PortBlocks { size: 0, per_subscriber: 1 },
-        sessions_per_subscriber: 0,
+        sessions_per_subscriber: Some(0),
         sessions: 20_000,
         ..kinds()[0].clone()
     };

@@ -7,6 +7,7 @@ mod algs;
 mod bypass;
 mod calls;
 mod check;
+mod defaults;
 mod differential;
 mod dissection;
 mod ds_lite;

@@ -417,14 +417,14 @@ fn limits_are_told_and_taken_by_nobody_else() {
     assert_eq!(codes(&mut device, vec![delete, other(9), Request::of(9)]), [0, 0, 8]);
     // Limits of the NAT's are those of all sessions.
     let config = Config {
-        sessions_per_subscriber: 2,
+        sessions_per_subscriber: Some(2),
         port_block: PortBlocks { size: 64, per_subscriber: 1 },
         pcp: Some(Pcp::default()),
         ..config
     };
     let mut device = pair(&config);
     assert_eq!(codes(&mut device, (1..4).map(Request::of).collect()), [0, 0, 10]);
-    let config = Config { sessions: 2, sessions_per_subscriber: 0, ..config };
+    let config = Config { sessions: 2, sessions_per_subscriber: Some(0), ..config };
     let mut device = pair(&config);
     assert_eq!(codes(&mut device, (1..4).map(Request::of).collect()), [0, 0, 8]);
 }
@@ -617,7 +617,7 @@ fn pipeline_and_oracle_agree_on_requests_between_packets() {
     let some = [&kinds()[0], &kinds()[1], &kinds()[2], &kinds()[3]];
     let mut all = [0; 16];
     for (kind, seed) in some.into_iter().zip(0x9c9_0000..) {
-        let small = Config { pcp, sessions_per_subscriber: 20, ..kind.clone() };
+        let small = Config { pcp, sessions_per_subscriber: Some(20), ..kind.clone() };
         let codes = walk(&small, seed);
         assert!(codes[0] > 300, "{codes:?}");
         all.iter_mut().zip(codes).for_each(|(sum, count)| *sum += count);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use engine::Function;
-use function_cgnat::config::{Config, Fragments, Pcp, Replication, Role, Timeouts};
+use function_cgnat::config::{Config, Pcp, Replication, Role, Timeouts};
 use function_cgnat::state::State;
 use function_cgnat::{Pipeline, Update};
 use function_kit::{Companion, NetworkFunction, Shard};
@@ -173,7 +173,7 @@ impl Tables {
 /// Every kind and one that grants mappings, without what a standby is not told of: fragments that
 /// are followed.
 fn kinds() -> Vec<Config> {
-    let told = |config| Config { fragments: Fragments::default(), ..config };
+    let told = |config| Config { fragments: frames::DROPPED, ..config };
     let pcp = Some(Pcp { mappings_per_subscriber: 8, ..Pcp::default() });
     let granting = Config { pcp, ..frames::kinds()[2].clone() };
     frames::kinds().into_iter().chain([granting]).map(told).collect()

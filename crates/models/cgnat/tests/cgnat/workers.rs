@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::steering::worker_of;
 use function_cgnat::Update;
-use function_cgnat::config::{Config, Filtering, Fragments, Pcp};
+use function_cgnat::config::{Config, Filtering, Pcp};
 use function_cgnat::workers::steering::Steering;
 use function_kit::{FrameSteering, NetworkFunction, Shard};
 use model_cgnat::Cgnat;
@@ -20,7 +20,7 @@ use testkit::random::Random;
 use wire::checksum::Sum;
 
 use crate::differential::{answer, take_tag};
-use crate::frames::{INSIDE, OUTSIDE, kinds, sample_frames, traffic, valid};
+use crate::frames::{DROPPED, INSIDE, OUTSIDE, kinds, sample_frames, traffic, valid};
 use crate::laws::datagram;
 
 /// Workers of one NAT.
@@ -312,7 +312,7 @@ fn spread() -> Vec<Config> {
     let some = [0, 1, 2, 3, 4, 5, 6, 9, 10, 12].map(|index: usize| kinds()[index].clone());
     let all = some.into_iter().chain([Config { deterministic, ..kinds()[0].clone() }]);
     // Each worker has room for as many sessions as a subscriber may have.
-    let all = all.map(|config| Config { fragments: Fragments::default(), ..config });
+    let all = all.map(|config| Config { fragments: DROPPED, ..config });
     let follows = Config { filtering: Filtering::EndpointIndependent, ..kinds()[2].clone() };
     all.chain([follows, asked()]).map(|config| Config { sessions: 3000, ..config }).collect()
 }

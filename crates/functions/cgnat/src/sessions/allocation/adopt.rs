@@ -47,6 +47,9 @@ impl Allocation {
         }
         let Some(block) = self.block_of(address, port) else {
             self.room[address as usize] = self.room[address as usize].saturating_sub(1);
+            if self.layout.size == 0 {
+                self.uses.take(address);
+            }
             return Some(Adopted::Port);
         };
         let state = self.block_mut(address, block);
@@ -57,7 +60,7 @@ impl Allocation {
                 *place = block;
                 subscriber.block_count += 1;
                 self.room[address as usize] = self.room[address as usize].saturating_sub(1);
-                self.given += 1;
+                self.uses.take(address);
                 Adopted::Block(self.change(address, block))
             }
             owner if owner == number + 1 => Adopted::Port,
@@ -65,11 +68,6 @@ impl Allocation {
         };
         self.block_mut(address, block).used[class.index()] += 1;
         Some(adopted)
-    }
-
-    /// How many blocks subscribers have, of how many there are on all addresses.
-    pub fn block_use(&self) -> (u64, u64) {
-        (self.given, self.blocks.len() as u64)
     }
 
     /// Whether new subscribers get an address.

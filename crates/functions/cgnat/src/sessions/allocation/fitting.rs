@@ -133,7 +133,7 @@ impl Allocation {
     ) -> BlockChange {
         let address = subscriber.outside;
         self.block_mut(address, block).owner = number + 1;
-        self.given += 1;
+        self.uses.take(address);
         self.room[address as usize] = self.room[address as usize].saturating_sub(1);
         subscriber.blocks[usize::from(subscriber.block_count)] = block;
         subscriber.block_count += 1;

@@ -66,6 +66,24 @@ fn a_block_comes_back_with_its_last_port_and_its_ports_rest() {
 }
 
 #[test]
+fn how_much_of_a_pool_is_in_use_is_known_and_what_is_spare_is_not_counted() {
+    let mut all = allocation("198.18.0.0/31", blocks(16384, 2));
+    let mut one = paired(&mut all);
+    let shown = |all: &Allocation| {
+        let one = all.pool_uses().next().expect("a pool");
+        (one.is_open, one.addresses, (one.used, one.high), one.capacity, all.block_use())
+    };
+    assert_eq!(shown(&all), (true, [2, 0], (0, 0), 6, (0, 6)));
+    let port = take(&mut all, &mut one, 4000).expect("a port");
+    assert_eq!(shown(&all), (true, [2, 1], (1, 1), 6, (1, 6)));
+    let place = (one.outside, UDP, port);
+    (0..2).for_each(|number| all.drain(number));
+    assert_eq!(shown(&all), (false, [2, 1], (1, 1), 6, (1, 1)));
+    all.put_back(&mut one, place, 0);
+    assert_eq!(shown(&all), (false, [2, 0], (0, 1), 6, (0, 0)));
+}
+
+#[test]
 fn what_is_foreseen_comes() {
     let mut all = allocation("198.18.0.0/30", blocks(512, 1));
     let mut one = paired(&mut all);

@@ -107,6 +107,6 @@ pub(super) fn errors(sample: &mut Sample, places: &Places) {
         sample
             .inside_ipv6("IPv6: one session, and no more", &datagram((visitor.0, port), server, 9));
     }
-    let sessions = sample.config.sessions_per_subscriber;
+    let sessions = sample.config.session_limit();
     sample.update(Update::SetSessionLimit { sessions });
 }

@@ -167,7 +167,7 @@ fn no_session_that_was_acknowledged_is_lost() {
         pools: vec![net("198.18.0.0/27")],
         port_block: PortBlocks { size: 64, per_subscriber: 8 },
         sessions: 40_000,
-        sessions_per_subscriber: 0,
+        sessions_per_subscriber: Some(0),
         ..lasting()[0].clone()
     };
     let [active, standby] = two(&config);

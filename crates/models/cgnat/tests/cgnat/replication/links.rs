@@ -12,7 +12,7 @@ fn large() -> Config {
     Config {
         pools: vec![net("198.18.0.0/26")],
         sessions: 80_000,
-        sessions_per_subscriber: 0,
+        sessions_per_subscriber: Some(0),
         port_block: function_cgnat::config::PortBlocks { size: 512, per_subscriber: 4 },
         ..lasting()[0].clone()
     }

@@ -60,7 +60,7 @@ impl Two {
             pools: vec![net("198.18.0.0/26")],
             port_block: function_cgnat::config::PortBlocks { size: 64, per_subscriber: 8 },
             sessions: 20_000,
-            sessions_per_subscriber: 0,
+            sessions_per_subscriber: Some(0),
             ..lasting()[0].clone()
         };
         Two::of(seed, config)

@@ -23,7 +23,8 @@ pub use self::ports::{DOWNLINK, Port, UPLINK, number_of};
 pub use self::reassembly::EarlyFragments;
 pub use self::routes::{Bfd, NextHop, Route, network};
 pub use self::services::{
-    AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark, SourcePolicers,
+    AclRule, Action, Algorithm, List, Part, PoliceBy, Policer, Ports, Remark, SourcePolicers,
+    TcpFlags,
 };
 pub use self::sessions::{BfdKey, BfdKeyKind, BfdSession};
 pub use function_kit::sections::{Dir, Mac, Prefixed};

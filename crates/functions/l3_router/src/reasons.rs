@@ -21,8 +21,8 @@ reasons! {
     IP_CHECKSUM = "ip-checksum",
     /// An address that no packet may have on its way (RFC 1812 section 5.3.7, RFC 4291 section 2).
     MARTIAN = "martian",
-    /// Options of IPv4 that are cut, or a hop-by-hop option of IPv6 that is cut or forbids those who
-    /// do not know it to go on (RFC 791 section 3.1, RFC 8200 section 4.2).
+    /// Options of IPv4 that are cut, or a hop-by-hop option of IPv6 that is cut or forbids those
+    /// who do not know it to go on (RFC 791 section 3.1, RFC 8200 section 4.2).
     OPTIONS = "options",
     /// Addressed to a group.
     MULTICAST = "multicast",

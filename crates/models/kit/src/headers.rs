@@ -26,8 +26,8 @@ impl Headers {
         Headers { protocol, behind, are_read, chain: Vec::new() }
     }
 
-    /// Of one of IPv6 (RFC 8200 section 4): so many extension headers at most, each whole, and none behind a later
-    /// fragment, nor a second part of a datagram in a part of one (section 4.1).
+    /// Of one of IPv6 (RFC 8200 section 4): so many extension headers at most, each whole, and none
+    /// behind a later fragment, nor a second part of a datagram in a part of one (section 4.1).
     pub fn of_ipv6(packet: &[u8], most: usize) -> Headers {
         let (mut protocol, mut at, mut chain) = (packet[6], 40, Vec::new());
         let (mut is_part, mut is_doubtful) = (false, false);

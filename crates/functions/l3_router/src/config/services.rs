@@ -7,6 +7,7 @@ use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tables::policer::{Policing, Profile};
+use wire::protocol;
 
 /// A rule of an access list. What it does not name, it does not look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,18 @@ pub struct AclRule {
     /// Destination port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination_ports: Option<Ports>,
+    /// The type of ICMP, with `protocol` 1 or 58.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icmp_type: Option<u8>,
+    /// The code of ICMP, with `protocol` 1 or 58.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icmp_code: Option<u8>,
+    /// Flags of TCP that are set, or behind `!` are not, like `syn,!ack`; with `protocol` 6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_flags: Option<TcpFlags>,
+    /// Which part of a datagram: `none` of a whole one, `any`, the `first`, or a `later` one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragment: Option<Part>,
     /// Differentiated services code point, from 0 to 63.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 63))]
@@ -56,14 +69,98 @@ pub enum Action {
     Deny,
 }
 
+/// Which part of a datagram a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// A whole datagram.
+    None,
+    /// Any fragment.
+    Any,
+    /// The first of several fragments.
+    First,
+    /// Another fragment than the first.
+    Later,
+}
+
+/// Flags of TCP that a rule looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct TcpFlags {
+    /// Those that are set.
+    pub set: u8,
+    /// Those that are not.
+    pub clear: u8,
+}
+
+impl TryFrom<String> for TcpFlags {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<TcpFlags, String> {
+        let mut flags = TcpFlags { set: 0, clear: 0 };
+        for word in text.split(',').map(str::trim) {
+            let (name, among) = match word.strip_prefix('!') {
+                Some(name) => (name, &mut flags.clear),
+                None => (word, &mut flags.set),
+            };
+            let number = TcpFlags::NAMES.iter().position(|known| *known == name);
+            let number = number.ok_or_else(|| {
+                format!(
+                    "'{name}' is none of {}; say for example 'syn,!ack'",
+                    TcpFlags::NAMES.join(", ")
+                )
+            })?;
+            *among |= 1 << number;
+        }
+        Ok(flags)
+    }
+}
+
+impl From<TcpFlags> for String {
+    fn from(flags: TcpFlags) -> String {
+        let named = |(number, name): (usize, &&str)| {
+            let is_of = |among: u8| among >> number & 1 == 1;
+            let set = is_of(flags.set).then(|| (*name).to_owned());
+            [set, is_of(flags.clear).then(|| format!("!{name}"))].into_iter().flatten()
+        };
+        TcpFlags::NAMES.iter().enumerate().flat_map(named).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl TcpFlags {
+    /// The flags by their bits, from the lowest (RFC 9293 section 3.1).
+    const NAMES: [&'static str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
+}
+
 /// Ports from one to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(from = "SaidPorts")]
 pub struct Ports {
     /// The lowest.
     pub first: u16,
     /// The highest.
     pub last: u16,
+}
+
+/// Ports as they may be said: a range by name, the same as a pair, or a single port.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
+enum SaidPorts {
+    Range { first: u16, last: u16 },
+    Pair([u16; 2]),
+    One(u16),
+}
+
+impl From<SaidPorts> for Ports {
+    fn from(said: SaidPorts) -> Ports {
+        let [first, last] = match said {
+            SaidPorts::Range { first, last } => [first, last],
+            SaidPorts::Pair(pair) => pair,
+            SaidPorts::One(port) => [port, port],
+        };
+        Ports { first, last }
+    }
 }
 
 /// Which of the two access lists.
@@ -200,6 +297,10 @@ impl AclRule {
             protocol: None,
             source_ports: None,
             destination_ports: None,
+            icmp_type: None,
+            icmp_code: None,
+            tcp_flags: None,
+            fragment: None,
             dscp: None,
             port: None,
             vlan: None,
@@ -209,22 +310,70 @@ impl AclRule {
 
     /// Whether the rule can match anything: its figures are in range and of one version of IP.
     pub fn is_sound(&self) -> bool {
-        let is_in_order = |ports: Option<Ports>| ports.is_none_or(|p| p.first <= p.last);
-        let is_one_version = match (self.source, self.destination) {
-            (Some(one), Some(other)) => one.address.is_ipv4() == other.address.is_ipv4(),
-            _ => true,
-        };
-        is_in_order(self.source_ports)
-            && is_in_order(self.destination_ports)
-            && is_one_version
-            && self.dscp.is_none_or(|dscp| dscp < 64)
-            && self.vlan.is_none_or(|vlan| vlan < 4095)
-            && self.policer.is_none_or(|number| number < POLICERS_MAX)
+        self.fault().is_none()
+    }
+
+    /// Why it cannot match anything, and what helps, if it cannot.
+    pub fn fault(&self) -> Option<(&'static str, &'static str)> {
+        let turned = |ports: Option<Ports>| ports.is_some_and(|p| p.first > p.last);
+        let families =
+            [self.source, self.destination].map(|one| one.map(|one| one.address.is_ipv4()));
+        let mixes = matches!(families, [Some(one), Some(other)] if one != other);
+        let is_icmp = matches!(self.protocol, Some(protocol::ICMP | protocol::ICMPV6));
+        let names_icmp = self.icmp_type.is_some() || self.icmp_code.is_some();
+        let contradicts = |flags: TcpFlags| flags.set & flags.clear != 0;
+        let faults = [
+            (
+                turned(self.source_ports) || turned(self.destination_ports),
+                "has ports whose first is above the last",
+                "Give the lower one first",
+            ),
+            (
+                mixes,
+                "has a source and a destination of different versions of IP",
+                "Make two rules of it",
+            ),
+            (
+                self.dscp.is_some_and(|dscp| dscp > 63),
+                "has a 'dscp' above 63",
+                "Give a code point from 0 to 63",
+            ),
+            (
+                self.vlan.is_some_and(|vlan| vlan > 4094),
+                "has a 'vlan' above 4094",
+                "Give one from 0 to 4094",
+            ),
+            (
+                self.policer.is_some_and(|number| number >= POLICERS_MAX),
+                "names a policer above 1,048,575",
+                "Name one that there is",
+            ),
+            (
+                names_icmp && !is_icmp,
+                "looks at ICMP's type or code in another protocol",
+                "Set its 'protocol' to 1, or to 58 for IPv6",
+            ),
+            (
+                self.tcp_flags.is_some() && self.protocol != Some(protocol::TCP),
+                "looks at TCP's flags in another protocol",
+                "Set its 'protocol' to 6",
+            ),
+            (
+                self.tcp_flags.is_some_and(contradicts),
+                "wants a flag of TCP set and not set",
+                "Remove one of both",
+            ),
+        ];
+        let mut faults = faults.into_iter();
+        faults.find(|(is_there, ..)| *is_there).map(|(_, what, remedy)| (what, remedy))
     }
 
     /// Whether it asks for anything behind the headers of IP.
     pub fn looks_behind(&self) -> bool {
-        self.protocol.is_some() || self.source_ports.is_some() || self.destination_ports.is_some()
+        self.protocol.is_some()
+            || self.source_ports.is_some()
+            || self.destination_ports.is_some()
+            || self.fragment.is_some()
     }
 
     /// Whether it is for packets of IPv4, and of IPv6.
@@ -238,3 +387,43 @@ impl AclRule {
 
 /// Most policers.
 pub(super) const POLICERS_MAX: u32 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> AclRule {
+        serde_json::from_str(text).expect("a rule")
+    }
+
+    #[test]
+    fn ports_and_flags_are_said_in_several_ways() {
+        let named = r#"{"action": "deny", "source-ports": {"first": 7, "last": 9}}"#;
+        assert_eq!(rule(named), rule(r#"{"action": "deny", "source-ports": [7, 9]}"#));
+        let one = rule(r#"{"action": "deny", "source-ports": 7}"#);
+        assert_eq!(one.source_ports, Some(Ports { first: 7, last: 7 }));
+        let flags = TcpFlags::try_from("syn, !ack,!fin".to_owned()).expect("flags");
+        assert_eq!(flags, TcpFlags { set: 2, clear: 0x11 });
+        assert_eq!(String::from(flags), "!fin,syn,!ack");
+        assert!(TcpFlags::try_from("sin".to_owned()).expect_err("none").contains("'sin'"));
+    }
+
+    #[test]
+    fn each_fault_of_a_rule_has_a_message_of_its_own() {
+        let faults = [
+            (r#""source-ports": [9, 8]"#, "first is above the last"),
+            (r#""source": "10.0.0.0/8", "destination": "::/0""#, "different versions"),
+            (r#""dscp": 64"#, "'dscp' above 63"),
+            (r#""vlan": 4095"#, "'vlan' above 4094"),
+            (r#""policer": 1048576"#, "policer above"),
+            (r#""icmp-type": 8, "protocol": 6"#, "ICMP's type"),
+            (r#""tcp-flags": "syn""#, "TCP's flags in another"),
+            (r#""protocol": 6, "tcp-flags": "syn,!syn""#, "set and not set"),
+        ];
+        for (keys, what) in faults {
+            let rule = rule(&format!(r#"{{"action": "deny", {keys}}}"#));
+            let (told, _) = rule.fault().expect(keys);
+            assert!(told.contains(what), "{keys}: {told}");
+        }
+    }
+}

@@ -24,10 +24,8 @@ fn rules(config: &Config, list: List, key: &'static str) -> Result<(), Invalid> 
         let place = number / 10 - 1;
         let refuse =
             |what: &str, remedy| Err(function_key(key, format!("number {place} {what}"), remedy));
-        if !rule.is_sound() {
-            let what =
-                "has ports whose first is above the last, or addresses of both versions of IP";
-            return refuse(what, "Correct it: it would match nothing");
+        if let Some((what, remedy)) = rule.fault() {
+            return refuse(what, remedy);
         }
         if !config.ipv6 && rule.versions() == (false, true) {
             return refuse("is of IPv6", "Set 'ipv6: true', or remove it");

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use function_l3_router::config::{
-    AclRule, Action, Algorithm, Config, List, PoliceBy, Policer, Prefixed, Resolved,
+    AclRule, Action, Algorithm, Config, List, Part, PoliceBy, Policer, Prefixed, Resolved,
 };
 use function_l3_router::control::Update;
 use model_kit::headers::Headers;
@@ -31,6 +31,11 @@ struct Seen {
     to: IpAddr,
     protocol: u8,
     ports: Option<(u16, u16)>,
+    /// ICMP's type and code.
+    icmp: Option<(u8, u8)>,
+    tcp_flags: Option<u8>,
+    /// Whether it is a fragment, and whether it is not the first one.
+    part: (bool, bool),
     /// Whether what is behind the headers of IP can be read.
     is_read: bool,
     dscp: u8,
@@ -132,7 +137,8 @@ impl Services {
         let needs = |rule: &AclRule| {
             let network = rule.source.or(rule.destination);
             network.is_none_or(|network| network.address.is_ipv4() == seen.from.is_ipv4())
-                && (rule.protocol, rule.source_ports, rule.destination_ports) != (None, None, None)
+                && ((rule.protocol, rule.source_ports) != (None, None)
+                    || (rule.destination_ports, rule.fragment) != (None, None))
         };
         seen.is_read || !self.lists[&list].values().any(needs)
     }
@@ -216,8 +222,26 @@ impl Seen {
         let (protocol, ports) = known.unwrap_or((headers.protocol, headers.ports(packet)));
         let (from, to) = addresses(packet, is_ipv4);
         let class = if is_ipv4 { packet[1] } else { (word(packet, 0) >> 4) as u8 };
-        let (dscp, port, vlan) = (class >> 2, place.port, place.vlan);
-        Seen { from, to, protocol, ports, is_read: headers.are_read, dscp, port, vlan }
+        let byte = |at: usize| packet.get(headers.behind? + at).copied();
+        let is_part = if is_ipv4 {
+            word(packet, 6) & 0x3fff != 0
+        } else {
+            let mut chain = headers.chain.iter();
+            chain.any(|&(kind, at)| kind == 44 && word(packet, at + 2) & 0xfff9 != 0)
+        };
+        Seen {
+            from,
+            to,
+            protocol,
+            ports,
+            icmp: byte(0).zip(byte(1)).filter(|_| [1, 58].contains(&headers.protocol)),
+            tcp_flags: byte(13).filter(|_| headers.protocol == 6),
+            part: (is_part, headers.behind.is_none()),
+            is_read: headers.are_read,
+            dscp: class >> 2,
+            port: place.port,
+            vlan: place.vlan,
+        }
     }
 
     fn meets(&self, config: &Config, rule: &AclRule) -> bool {
@@ -239,6 +263,18 @@ impl Seen {
             && rule.protocol.is_none_or(|protocol| protocol == self.protocol)
             && within(rule.source_ports, |ports| ports.0)
             && within(rule.destination_ports, |ports| ports.1)
+            && rule.icmp_type.is_none_or(|kind| self.icmp.is_some_and(|icmp| icmp.0 == kind))
+            && rule.icmp_code.is_none_or(|code| self.icmp.is_some_and(|icmp| icmp.1 == code))
+            && rule.tcp_flags.is_none_or(|wanted| {
+                let all = wanted.set | wanted.clear;
+                self.tcp_flags.is_some_and(|flags| flags & all == wanted.set)
+            })
+            && rule.fragment.is_none_or(|part| match part {
+                Part::None => !self.part.0,
+                Part::Any => self.part.0,
+                Part::First => self.part == (true, false),
+                Part::Later => self.part == (true, true),
+            })
             && rule.dscp.is_none_or(|dscp| dscp == self.dscp)
             && rule.port.is_none_or(|port| config.number_of(port) == self.port)
             && rule.vlan.is_none_or(|vlan| vlan == self.vlan)

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use function_l3_router::config::{
-    AclRule, Action, Algorithm, Config, List, PoliceBy, Policer, Ports, Prefixed,
+    AclRule, Action, Algorithm, Config, List, Part, PoliceBy, Policer, Ports, Prefixed, TcpFlags,
 };
 use function_l3_router::control::Update;
 use function_l3_router::services::police::hash_of;
@@ -207,6 +207,7 @@ fn restore(sample: &mut Sample, number: u32) {
 /// Rules that look at one thing each, and at several.
 fn rules(sample: &Sample, list: List) -> Vec<AclRule> {
     let deny = AclRule::for_all(Action::Deny);
+    let tcp = AclRule { protocol: Some(protocol::TCP), ..deny };
     let host = |address: IpAddr, len| Some(Prefixed { address, len });
     let ports = |first, last| Some(Ports { first, last });
     let (source, destination) = (IpAddr::from(sample.source()), IpAddr::from(sample.host()));
@@ -224,6 +225,18 @@ fn rules(sample: &Sample, list: List) -> Vec<AclRule> {
         AclRule { port: Some(sample.config.name_of(UPLINK)), ..deny },
         AclRule { port: Some(sample.config.name_of(DOWNLINK)), vlan: Some(0), ..deny },
         AclRule { vlan: Some(100), ..deny },
+        AclRule {
+            protocol: Some(protocol::ICMP),
+            icmp_type: Some(40_000u16.to_be_bytes()[0]),
+            ..deny
+        },
+        AclRule { protocol: Some(protocol::ICMP), icmp_code: Some(3), ..deny },
+        AclRule { tcp_flags: Some(TcpFlags { set: 4, clear: 2 }), ..tcp },
+        AclRule { tcp_flags: Some(TcpFlags { set: 0, clear: 4 }), ..tcp },
+        AclRule { fragment: Some(Part::None), ..deny },
+        AclRule { fragment: Some(Part::First), protocol: Some(protocol::UDP), ..deny },
+        AclRule { fragment: Some(Part::Later), ..deny },
+        AclRule { fragment: Some(Part::Any), ..tcp },
         AclRule {
             destination: host(destination, 24),
             destination_ports: ports(9, 9),

@@ -118,11 +118,16 @@ impl Shared {
         let live = sockets.iter().map(Socket::handle).collect();
         self.kernel.follow(live, Arc::downgrade(attachment.passed()), zero_copy);
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) =
-            self.describe(&attachment, zero_copy);
+            self.describe(&attachment, zero_copy, interface.mtu);
         Ok(Opened { attachment, interface, sockets })
     }
 
-    fn describe(&self, attachment: &Attachment, zero_copy: bool) -> Vec<(&'static str, String)> {
+    fn describe(
+        &self,
+        attachment: &Attachment,
+        zero_copy: bool,
+        mtu: u32,
+    ) -> Vec<(&'static str, String)> {
         let Config { interface, first_queue, ring_frames, .. } = &self.config;
         let last = *first_queue as usize + self.mail.len() - 1;
         let of = ethtool::receive_queues(interface);
@@ -139,6 +144,7 @@ impl Shared {
             ("mode", mode.into()),
             ("zero-copy", if zero_copy { "yes" } else { "no" }.into()),
             ("queues", queues),
+            ("mtu-bytes", mtu.to_string()),
             ("chunk-bytes", self.chunk_bytes.to_string()),
             ("ring-frames", ring_frames.to_string()),
             ("program-held-by", attachment.held_by().into()),

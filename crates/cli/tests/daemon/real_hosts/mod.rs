@@ -3,6 +3,7 @@
 
 mod bridge;
 mod example;
+mod mtu;
 
 use std::time::Duration;
 

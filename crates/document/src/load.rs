@@ -319,6 +319,14 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_long_list_is_read_as_long_as_the_file_may_be() {
+        let entry = "  - {prefix: 10.0.0.0/24, next-hop: 0}\n";
+        let text = format!("routes:\n{}", entry.repeat(60_000));
+        let document = parse(&text).expect("300,000 values");
+        assert_eq!(document.root["routes"].as_array().map(Vec::len), Some(60_000));
+    }
+
+    #[test]
     fn no_truncation_of_a_good_file_panics() {
         let text = "name: a\nfunction: {name: x, user: [1, 2], m: \"q\\n\"}\ntraffic:\n  - &a {b: 1}\n  - *a\n";
         for end in 0..text.len() {

@@ -19,6 +19,7 @@ workers: {idle: sleep}
 fn a_sender_is_told_of_the_narrow_link_and_what_may_be_cut_is_cut() {
     let Some(hosts) = Hosts::new(&["ping"], &["10.0.0.2/24"], &["10.1.0.2/24"]) else { return };
     hosts.lab.namespace.ip("link set b0 mtu 1280").expect("an MTU");
+    hosts.right.ip("link set eth mtu 1280").expect("an MTU");
     hosts.left.ip("route add default via 10.0.0.1").expect("a route");
     hosts.right.ip("route add default via 10.1.0.1").expect("a route");
     let _router = hosts.start(ROUTER);

@@ -63,6 +63,8 @@ mod exit;
 
 mod vxlan;
 
+mod far_ends;
+
 mod host;
 
 mod neighbours;

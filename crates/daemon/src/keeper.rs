@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use function_kit::PortName;
 use host::Observer;
 use machine::clock::{self, Clock};
-use packet::{LONG_BYTES_MAX, Room};
+use packet::{LONG_BYTES_MAX, PortId, Room};
 use serde_json::{Map, Value, json};
 
 use crate::before::{Before, journal_of};
@@ -103,7 +103,7 @@ impl Daemon {
             _ => None,
         };
         let (count, observer) = (configuration.cores.len(), Arc::<Observer>::default());
-        let prepared = Prepared::build(&configuration.function, count, clock, before.as_mut())?;
+        let mut prepared = Prepared::build(&configuration.function, count, clock, before.as_mut())?;
         let mut state = match configuration.controllers.is_empty() {
             true => Vec::new(),
             false => prepared.changes(),
@@ -117,6 +117,10 @@ impl Daemon {
             steering: configuration.function.configured.frame_steering().filter(|_| count > 1),
         };
         let (ports, queues) = open_all(&configuration, &needs)?;
+        for (number, mtu) in ports.iter().enumerate().filter_map(|(at, one)| Some((at, one.mtu()?)))
+        {
+            prepared.set_mtu(PortId(number as u8), mtu.min(needs.packet_bytes_max()));
+        }
         let opened = Opened::open(&configuration, clock.ticks_per_second())?;
         may_go_on(&jobs)?;
         let launch = Launch {

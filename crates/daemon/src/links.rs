@@ -42,6 +42,14 @@ pub struct Needs {
     pub steering: Option<FrameSteering>,
 }
 
+impl Needs {
+    /// The longest packet in the longest frame.
+    pub fn packet_bytes_max(&self) -> u16 {
+        let len = self.frame_bytes_max.saturating_sub(HEADER_LEN);
+        u16::try_from(len).unwrap_or(u16::MAX)
+    }
+}
+
 /// An open port and its queues.
 pub type WithQueues = (OpenPort, Vec<Box<dyn Port>>);
 
@@ -121,6 +129,14 @@ impl OpenPort {
         self.monitor.as_ref().map(|monitor| monitor.facts()).unwrap_or_default()
     }
 
+    /// Returns the longest packet that the link carries, in bytes, if its interface has such a
+    /// limit.
+    pub fn mtu(&self) -> Option<u16> {
+        let fact = self.facts().into_iter().find(|(name, _)| *name == "mtu-bytes");
+        let mtu: u32 = fact?.1.parse().ok()?;
+        Some(u16::try_from(mtu).unwrap_or(u16::MAX))
+    }
+
     /// Returns true if another port would use the same interface, file or socket, so that both
     /// cannot be open.
     pub fn shares_with(&self, other: &PortChoice) -> bool {
@@ -177,3 +193,6 @@ impl Port for Closed {
 
 /// Keys that name a resource which only one port can use.
 const PLACES: [&str; 6] = ["interface", "socket", "path", "file", "name", "device"];
+
+/// What a frame has before its packet, in bytes.
+const HEADER_LEN: usize = 14;

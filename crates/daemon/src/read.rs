@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use controller_kit::erased::Kind as ControllerKind;
-use document::{Document, DocumentError, Kind, SIZE_BYTES_MAX, kind, read_text};
+use document::{Document, DocumentError, Kind, kind, read_text};
 use function_kit::PortName;
 use functions::{Configured, Kind as FunctionKind};
 use keys::{nearest, remedy_for_unknown};
@@ -98,7 +98,7 @@ impl Configuration {
     /// # Errors
     /// Any error in the file, with its line and key.
     pub fn read(path: &Path, parts: Parts) -> Result<Configuration, DocumentError> {
-        let text = read_text(path, &FILE, SIZE_BYTES_MAX)?;
+        let text = read_text(path, &FILE, FILE_BYTES_MAX)?;
         Configuration::parse(&path.display().to_string(), &text, parts)
     }
 
@@ -414,3 +414,6 @@ const WORKERS_MAX: usize = 64;
 /// Largest length of a daemon's name in bytes: with a folder and `.sock` it must fit into the 107
 /// bytes of a socket path.
 const NAME_BYTES_MAX: usize = 64;
+
+/// Longest file: a million routes take some 60 MiB.
+const FILE_BYTES_MAX: u64 = 256 << 20;

@@ -250,7 +250,10 @@ fn trouble(one: &Condition, neighbour: &Neighbour) -> Holding {
         source: format!("{} {} {}", neighbour.protocol, neighbour.interface, neighbour.address),
         cause: one.cause,
         severity: one.severity,
-        text: one.text.to_owned(),
+        text: match neighbour.detail.as_str() {
+            "" => one.text.to_owned(),
+            detail => format!("{} ({detail})", one.text),
+        },
         pace: AT_ONCE,
     }
 }

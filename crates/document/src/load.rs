@@ -38,8 +38,9 @@ impl Document {
         if text.lines().all(is_blank) {
             return Err(DocumentError::of_file(file, "the file is empty", kind.starting_point));
         }
-        let parsed: Spanned<Parsed> = serde_saphyr::from_str_with_options(text, options())
-            .map_err(|error| syntax_error(kind, file, &error))?;
+        let parsed: Spanned<Parsed> =
+            serde_saphyr::from_str_with_options(text, options(text.len()))
+                .map_err(|error| syntax_error(kind, file, &error))?;
         let line = parsed.referenced.line() as u32;
         let tree = parsed.value.into_tree(&Arc::from(file), String::new(), line);
         match &tree.node {
@@ -57,13 +58,18 @@ impl Document {
     }
 }
 
-fn options() -> serde_saphyr::Options {
+/// A file has a limit of its own, and a value takes a byte of it: beside aliases, whose copies are
+/// limited apart, the text alone says how many there may be.
+fn options(bytes: usize) -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: NESTING_MAX,
             flow_nesting_limit: NESTING_MAX,
             max_aliases: 1_000,
             max_documents: 1,
+            max_events: EVENTS_MIN.max(bytes.saturating_mul(2)),
+            max_nodes: NODES_MIN.max(bytes),
+            max_total_scalar_bytes: SCALAR_BYTES_MIN.max(bytes),
         },
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::Error,
         non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::Reject,
@@ -72,6 +78,11 @@ fn options() -> serde_saphyr::Options {
         with_snippet: false,
     }
 }
+
+/// What a short text may have in any case, with its aliases.
+const EVENTS_MIN: usize = 1_000_000;
+const NODES_MIN: usize = 250_000;
+const SCALAR_BYTES_MIN: usize = 64 << 20;
 
 fn syntax_error(kind: &Kind, file: &str, error: &serde_saphyr::Error) -> DocumentError {
     use serde_saphyr::Error;
@@ -305,6 +316,14 @@ pub(crate) mod tests {
             bomb += &format!("a{level}: &a{level} [*a{below}, *a{below}, *a{below}]\n");
         }
         message(&bomb);
+    }
+
+    #[test]
+    fn a_long_list_is_read_as_long_as_the_file_may_be() {
+        let entry = "  - {prefix: 10.0.0.0/24, next-hop: 0}\n";
+        let text = format!("routes:\n{}", entry.repeat(60_000));
+        let document = parse(&text).expect("300,000 values");
+        assert_eq!(document.root["routes"].as_array().map(Vec::len), Some(60_000));
     }
 
     #[test]

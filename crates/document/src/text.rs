@@ -31,7 +31,7 @@ pub fn read_text(path: &Path, kind: &Kind, bytes_max: u64) -> Result<String, Doc
     }
     if bytes.len() as u64 > bytes_max {
         return fail(
-            &format!("larger than {} MiB, the limit of a {}", SIZE_BYTES_MAX >> 20, kind.noun),
+            &format!("larger than {} MiB, the limit of a {}", bytes_max >> 20, kind.noun),
             "check that this is the right file".into(),
         );
     }

@@ -2,6 +2,7 @@
 
 pub mod arp;
 pub mod datagram;
+pub mod duplicates;
 pub mod fragment;
 pub mod hearsay;
 pub mod hosted;

@@ -1,6 +1,6 @@
 //! `plumbline capture`: copies of a running daemon's packets.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -89,8 +89,10 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     let mut out: Box<dyn Write> = if args.file == Path::new("-") {
         Box::new(io::stdout().lock())
     } else {
-        let file = File::create(&args.file);
-        Box::new(BufWriter::new(file.map_err(|error| Problem::of_writing(&args.file, &error))?))
+        // What is there already is emptied when the daemon has agreed, and not before.
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&args.file);
+        let file = file.map_err(|error| Problem::of_writing(&args.file, &error))?;
+        Box::new(BufWriter::new(Emptied { file, is_new: true }))
     };
     let stop = on_ctrl_c_saying("\n");
     client.capture(wanted, &mut out, &stop)?;
@@ -99,4 +101,24 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     let (copied, missed) = (&shown["capture"]["copied"], &shown["capture"]["missed"]);
     tell(&format!("{copied} packets copied, {missed} missed\n"));
     Ok(Exit::Passed)
+}
+
+/// A file that is emptied by the first byte that is written to it.
+struct Emptied {
+    file: File,
+    is_new: bool,
+}
+
+impl Write for Emptied {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What is no regular file has no length.
+        if std::mem::take(&mut self.is_new) && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }

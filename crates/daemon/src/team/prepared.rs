@@ -8,6 +8,7 @@ use engine::Port;
 use functions::{AnyUpdate, Configured, Invalid, Running};
 use host::Machines;
 use machine::clock::{self, Clock};
+use packet::PortId;
 
 use super::{Team, shard, worker};
 use crate::before::{Before, unusable};
@@ -55,6 +56,11 @@ impl Prepared {
             prepared.remember(before, &*first)?;
         }
         Ok(prepared)
+    }
+
+    /// Tells all workers what the link of a port carries.
+    pub fn set_mtu(&mut self, port: PortId, mtu: u16) {
+        self.functions.iter_mut().for_each(|function| function.set_mtu(port, mtu));
     }
 
     /// Applies what was known before, then the difference to the current keys.

@@ -166,6 +166,8 @@ pub trait Running: Any + Send {
     fn standby(&self) -> Option<Standby>;
     /// See [`NetworkFunction::machines`].
     fn machines(&mut self) -> Vec<Companion>;
+    /// See [`NetworkFunction::set_mtu`].
+    fn set_mtu(&mut self, port: PortId, mtu: u16);
     /// See [`NetworkFunction::join`]; both are of one configuration.
     fn join(&mut self, first: &mut dyn Running, workers: usize);
 }
@@ -485,6 +487,10 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn machines(&mut self) -> Vec<Companion> {
         N::machines(&mut self.0)
+    }
+
+    fn set_mtu(&mut self, port: PortId, mtu: u16) {
+        N::set_mtu(&mut self.0, port, mtu);
     }
 
     fn join(&mut self, first: &mut dyn Running, workers: usize) {

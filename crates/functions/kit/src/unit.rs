@@ -116,6 +116,10 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// are one function to everybody else: rates that hold for all of them together.
     fn join(_function: &mut Self::Function, _first: &mut Self::Function, _workers: usize) {}
 
+    /// Tells a function that was just made the longest packet, without Ethernet header and tag,
+    /// that the link of a port carries.
+    fn set_mtu(_function: &mut Self::Function, _port: PortId, _mtu: u16) {}
+
     /// The machines beside a function that was just made: what it says to others by sockets, which
     /// a worker does not touch. Whoever runs the function takes them once and drives them, on a
     /// thread that no worker waits for.

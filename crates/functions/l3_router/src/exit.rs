@@ -117,6 +117,9 @@ impl Pipeline {
         let is_answer = said.operation() == arp::OPERATION_REPLY;
         // An ARP request comes from the neighbour itself, and is as good as an answer.
         let mac = Said { mac: said.sender_mac(), overrides: true, answers: true };
+        if neighbours.has_ours(&self.state, who, mac.mac, now) {
+            self.tallies[Tally::AddressConflicts as usize] += 1;
+        }
         let heard = neighbours.heard((&mut self.state, made), who, mac, now);
         if heard || is_answer {
             self.pass_on((batch.port(slot), at), batch.frame(slot));
@@ -170,6 +173,9 @@ impl Pipeline {
                 (source, Said { mac: mac?, overrides: true, answers: false })
             }
         };
+        if neighbours.has_ours(&self.state, (at, who.into()), said.mac, now) {
+            self.tallies[Tally::AddressConflicts as usize] += 1;
+        }
         let heard = neighbours.heard((&mut self.state, made), (at, IpAddr::from(who)), said, now);
         if heard || matches!(message, Message::Advertisement { .. }) {
             self.pass_on((batch.port(slot), at), batch.frame(slot));

@@ -236,6 +236,15 @@ impl Interfaces {
         }
     }
 
+    /// Interfaces of a port without an MTU of their own have that of its link from now on; in a
+    /// tunnel there is less room.
+    pub(super) fn set_mtu(&mut self, port: PortId, mtu: u16) {
+        for one in self.all.iter_mut().filter(|one| one.port == port && one.mtu == 0) {
+            let outer = if one.vxlan.is_some() { vxlan::OVERHEAD } else { 0 };
+            one.mtu = mtu.saturating_sub(outer);
+        }
+    }
+
     /// Whether a frame without tag is within the MTU of an interface.
     #[inline(always)]
     pub fn carries(&self, number: u16, frame_len: usize) -> bool {

@@ -63,6 +63,8 @@ mod exit;
 
 mod vxlan;
 
+mod far_ends;
+
 mod host;
 
 mod neighbours;
@@ -92,6 +94,7 @@ use function_kit::{
     Spoken, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
+use packet::PortId;
 use serde_json::{Value, json};
 
 /// The router as a unit.
@@ -161,6 +164,10 @@ impl NetworkFunction for L3Router {
 
     fn join(function: &mut Pipeline, first: &mut Pipeline, workers: usize) {
         function.join(first, workers);
+    }
+
+    fn set_mtu(function: &mut Pipeline, port: PortId, mtu: u16) {
+        function.set_mtu(port, mtu);
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use machine::clock::{Clock, Ticks};
 use packet::{Made, PortId, Verdict};
+use stages::duplicates::{Duplicate, Duplicates};
 use stages::nd;
 use stages::neighbours::{Asking, Full, Limits, Question};
 pub(super) use stages::neighbours::{Entry, Said, Wanted};
@@ -20,7 +21,11 @@ use super::rewrite::rewrite_one;
 use super::state::{Hop, State};
 
 /// The neighbours that were asked for.
-pub(super) struct Neighbours(stages::neighbours::Neighbours);
+pub(super) struct Neighbours {
+    table: stages::neighbours::Neighbours,
+    /// Who else has addresses of the router's.
+    duplicates: Duplicates,
+}
 
 impl Neighbours {
     /// An empty table, where the configuration asks for one.
@@ -30,28 +35,52 @@ impl Neighbours {
             pending: config.pending_capacity as usize,
             lifetime_s: config.neighbour_lifetime_s,
         };
-        config.resolve.then(|| Neighbours(stages::neighbours::Neighbours::new(limits, clock)))
+        config.resolve.then(|| Neighbours {
+            table: stages::neighbours::Neighbours::new(limits, clock),
+            duplicates: Duplicates::new(clock),
+        })
     }
 
     /// The next hop's place of a neighbour that is known.
     pub fn known(&self, state: &State, wanted: Wanted) -> Option<u32> {
-        let (number, entry) = self.0.known(wanted.link, wanted.address)?;
+        let (number, entry) = self.table.known(wanted.link, wanted.address)?;
         Some(place(state, number, &entry))
     }
 
     /// The neighbours, to look at them.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> + '_ {
-        self.0.entries()
+        self.table.entries()
     }
 
     /// The neighbour of a number below the capacity.
     pub fn get(&self, number: u32) -> Option<&Entry> {
-        self.0.get(number)
+        self.table.get(number)
     }
 
     /// Most neighbours.
     pub fn capacity(&self) -> usize {
-        self.0.capacity()
+        self.table.capacity()
+    }
+
+    /// Who else has addresses of the router's.
+    pub fn duplicates(&self) -> &[Duplicate] {
+        self.duplicates.heard()
+    }
+
+    /// A station says that it has an address; whether that is the router's own there.
+    pub fn has_ours(
+        &mut self,
+        state: &State,
+        (at, address): (u16, IpAddr),
+        mac: MacAddr,
+        now: Ticks,
+    ) -> bool {
+        let own = state.interfaces.get(at);
+        let is_own = match address {
+            IpAddr::V4(address) => own.ip.is_some_and(|ip| ip.address == address),
+            IpAddr::V6(address) => own.ipv6.is_some_and(|ip| ip.address == address),
+        };
+        is_own && mac != own.mac.0 && self.duplicates.hear((at, address), mac, now)
     }
 
     /// Lets a packet wait for its neighbour.
@@ -63,7 +92,7 @@ impl Neighbours {
         now: Ticks,
     ) -> Verdict {
         let ask = |question| ask(&state.interfaces, made, question);
-        reasons::drop(match self.0.wait(packet, wanted, now, ask) {
+        reasons::drop(match self.table.wait(packet, wanted, now, ask) {
             Ok(()) => reasons::AWAITING,
             Err(Full::Neighbours) => reasons::NEIGHBOURS_FULL,
             Err(Full::Pending) => reasons::PENDING_FULL,
@@ -89,7 +118,7 @@ impl Neighbours {
         said: Said,
         now: Ticks,
     ) -> bool {
-        let Some(number) = self.0.heard(interface, address, said, now) else { return false };
+        let Some(number) = self.table.heard(interface, address, said, now) else { return false };
         self.reached((state, made), number, said.mac);
         true
     }
@@ -103,11 +132,11 @@ impl Neighbours {
         (mac, is_fixed): (MacAddr, bool),
         now: Ticks,
     ) -> Option<()> {
-        if !is_fixed && self.0.is_fixed(link, address) {
+        if !is_fixed && self.table.is_fixed(link, address) {
             return Some(());
         }
         let wanted = Wanted { link, address, listed: state.asked_at(link, address) };
-        let number = self.0.tell(wanted, mac, is_fixed, now)?;
+        let number = self.table.tell(wanted, mac, is_fixed, now)?;
         self.reached((state, made), number, mac);
         Some(())
     }
@@ -118,7 +147,7 @@ impl Neighbours {
         (state, made): (&mut State, &mut Made),
         (link, address): (u16, IpAddr),
     ) -> bool {
-        let Some((number, entry)) = self.0.loosen(link, address) else { return false };
+        let Some((number, entry)) = self.table.loosen(link, address) else { return false };
         let reason =
             if entry.listed.is_some() { reasons::UNRESOLVED } else { reasons::NO_NEXT_HOP };
         let at = place(state, number, &entry);
@@ -131,7 +160,7 @@ impl Neighbours {
 
     /// Frames go to a neighbour by its Ethernet address, and what waited for it first.
     fn reached(&mut self, (state, made): (&mut State, &mut Made), number: u32, mac: MacAddr) {
-        let Some(entry) = self.0.get(number) else { return };
+        let Some(entry) = self.table.get(number) else { return };
         let interface = entry.link;
         let own = state.interfaces.get(interface);
         let at = place(state, number, entry);
@@ -142,14 +171,14 @@ impl Neighbours {
         state.set_hop(at, hop);
         state.place_neighbour(whom, own_place);
         state.reach_tunnels();
-        while let Some(waiting) = self.0.next_leaving() {
+        while let Some(waiting) = self.table.next_leaving() {
             if let Some(slot) = made.push(waiting.port, &waiting.frame, hop.verdict) {
                 rewrite_one(made.batch_mut(), slot, &hop);
                 let batch = made.batch_mut();
                 let verdict = state.interfaces.send(batch, slot, interface, hop.verdict);
                 batch.set_verdict(slot, verdict);
             }
-            self.0.give_back(waiting);
+            self.table.give_back(waiting);
         }
     }
 
@@ -162,7 +191,7 @@ impl Neighbours {
         now: Ticks,
     ) {
         while let Some((number, entry)) =
-            self.0.tick(now, |question| ask(&state.interfaces, made, question))
+            self.table.tick(now, |question| ask(&state.interfaces, made, question))
         {
             let is_listed = entry.listed.is_some();
             let reason = if is_listed { reasons::UNRESOLVED } else { reasons::NO_NEXT_HOP };
@@ -170,7 +199,7 @@ impl Neighbours {
             state.set_hop(at, Hop::absent(reason, entry.link));
             state.place_neighbour((entry.link, entry.address), None);
             state.reach_tunnels();
-            while let Some(waiting) = self.0.next_leaving() {
+            while let Some(waiting) = self.table.next_leaving() {
                 let dropped = reasons::drop(reasons::UNRESOLVED);
                 if made.push(waiting.port, &waiting.frame, dropped).is_some() {
                     let interfaces = &state.interfaces;
@@ -179,20 +208,21 @@ impl Neighbours {
                     let packet = (&waiting.frame[..], waiting.port, waiting.came_by);
                     host.refuse(packet, around, why);
                 }
-                self.0.give_back(waiting);
+                self.table.give_back(waiting);
             }
         }
+        self.duplicates.forget(now);
         // Far ends of tunnels are asked for before a packet comes for them, which could not wait.
         for (link, address, listed) in state.sought() {
             let wanted = Wanted { link, address, listed };
-            self.0.look_for(wanted, now, |question| ask(&state.interfaces, made, question));
+            self.table.look_for(wanted, now, |question| ask(&state.interfaces, made, question));
         }
     }
 
     /// A next hop is another now: what was known of it is not, and what waited for it is dropped.
     /// What was set of it still holds.
     pub fn forget_hop(&mut self, (state, made): (&mut State, &mut Made), hop: u32) {
-        let Some(entry) = self.0.forget(hop) else { return };
+        let Some(entry) = self.table.forget(hop) else { return };
         self.drop_leaving(made);
         if let Some(mac) = entry.mac.filter(|_| entry.is_fixed()) {
             // Its place has just become free, and time is nothing to what is fixed.
@@ -203,17 +233,17 @@ impl Neighbours {
     /// A next hop was set: it is reached if its neighbour is known, or as soon as it answers.
     pub fn enlist(&mut self, (state, made): (&mut State, &mut Made), hop: u32) {
         let Some((link, address)) = state.asks_for(hop) else { return };
-        let Some(number) = self.0.enlist(link, address, hop) else { return };
-        if let Some(mac) = self.0.get(number).and_then(|entry| entry.mac) {
+        let Some(number) = self.table.enlist(link, address, hop) else { return };
+        if let Some(mac) = self.table.get(number).and_then(|entry| entry.mac) {
             self.reached((state, made), number, mac);
         }
     }
 
     /// What waited for a neighbour that is not known any more is dropped.
     fn drop_leaving(&mut self, made: &mut Made) {
-        while let Some(waiting) = self.0.next_leaving() {
+        while let Some(waiting) = self.table.next_leaving() {
             made.push(waiting.port, &waiting.frame, reasons::drop(reasons::UNRESOLVED));
-            self.0.give_back(waiting);
+            self.table.give_back(waiting);
         }
     }
 }

@@ -295,6 +295,11 @@ impl Pipeline {
         &self.state
     }
 
+    /// Packets that the link of a port does not carry do not leave by it as they are.
+    pub fn set_mtu(&mut self, port: PortId, mtu: u16) {
+        self.state.interfaces.set_mtu(port, mtu);
+    }
+
     /// Takes the rates of the first of some workers for its own.
     pub fn join(&mut self, first: &mut Pipeline, workers: usize) {
         self.services.police.join(&mut first.services.police, workers);

@@ -115,6 +115,8 @@ tallies! {
     PingsAnswered = "pings-answered",
     /// Neighbour solicitations answered.
     NdAnswered = "nd-answered",
+    /// Messages of others that have an address of the router's.
+    AddressConflicts = "address-conflicts",
     /// Packets that were cut into fragments.
     Fragmented = "fragmented",
     /// Packets of BFD sent.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use function_kit::{Condition, Neighbour, Severity, Spoken, When, station};
 use protocol_bfd::{Reach, State, View, redact, sockets};
+use stages::duplicates;
 use wire::bytes::u16_at;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
 
@@ -52,12 +53,16 @@ fn chosen(
             Whose::Discriminator(_) => format!("the peer is {}", state_name(view.peer_state)),
         },
     };
+    let others = router.neighbours().into_iter().flat_map(Neighbours::duplicates);
+    let others =
+        others.map(|one| station(name(one.link), one.address, duplicates::STATE, Some(one.mac)));
+    let others = others.filter(|one| is_wanted(one.protocol, &one.state));
     let protocol_of = |one: &Entry| if one.address.is_ipv4() { "arp" } else { "nd" };
     let stations = router.neighbours().into_iter().flat_map(Neighbours::entries);
     let stations = stations.filter(|one| is_wanted(protocol_of(one), one.state()));
     let peers = router.liveness.iter().flat_map(|all| all.views());
     let peers = peers.filter(|(_, view)| is_wanted("bfd", &state_name(view.state)));
-    peers.map(peer).chain(stations.map(shown)).take(limit).collect()
+    peers.map(peer).chain(others).chain(stations.map(shown)).take(limit).collect()
 }
 
 fn state_name(state: State) -> String {
@@ -75,6 +80,33 @@ pub(super) const CONDITIONS: &[Condition] = &[
             told_by: &["paths-up", "paths-down"],
         },
         text: "the session with a neighbour is down, and no packet goes to the next hops there",
+    },
+    Condition {
+        cause: "address-conflict",
+        severity: Severity::Major,
+        when: When::Neighbour {
+            protocol: "arp",
+            state: duplicates::STATE,
+            told_by: &["address-conflicts"],
+        },
+        text: "another station has an address of the router's, and hosts may go there instead",
+    },
+    Condition {
+        cause: "address-conflict-ipv6",
+        severity: Severity::Major,
+        when: When::Neighbour {
+            protocol: "nd",
+            state: duplicates::STATE,
+            told_by: &["address-conflicts"],
+        },
+        text: "another station has an IPv6 address of the router's, and hosts may go there instead",
+    },
+    Condition {
+        cause: "next-hop-silent",
+        severity: Severity::Major,
+        when: When::Dropping(&["unresolved"]),
+        text: "packets are dropped because a next hop or host does not answer to ARP or Neighbor \
+               Discovery",
     },
     Condition {
         cause: "neighbours-full",

@@ -114,3 +114,6 @@ const TUNNEL: usize = UDP + udp::HEADER_LEN;
 
 /// Everything in front of the inner frame.
 const OUTER_LEN: usize = TUNNEL + vxlan::HEADER_LEN;
+
+/// By how much a packet gets longer in a tunnel, in bytes.
+pub(super) const OVERHEAD: u16 = OUTER_LEN as u16;

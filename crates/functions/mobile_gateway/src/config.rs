@@ -40,6 +40,11 @@ pub struct Config {
     /// nothing yet.
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub burst_ms: f64,
+    /// The largest TCP maximum segment size that users' connections get (RFC 4459 section 3.2), in
+    /// bytes, and 20 less over IPv6; 0 leaves it as it is. Links of 1,500 bytes carry 1,424 in
+    /// GTP-U.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 536}]))]
+    pub mss_clamp: u16,
     /// The most users, one bearer each.
     #[schemars(range(min = 1, max = 32_000_000))]
     pub user_capacity: u32,
@@ -170,6 +175,7 @@ impl Default for Config {
             ipv6: false,
             rate_limit: BytesPerSec(10_000.0),
             burst_ms: 5.0,
+            mss_clamp: 0,
             user_capacity: 100_000,
             base_station_capacity: 1_000,
             next_hop_capacity: 100,

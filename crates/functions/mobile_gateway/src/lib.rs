@@ -30,6 +30,8 @@ mod parse;
 
 mod answer;
 
+mod clamp;
+
 pub mod control;
 
 pub mod steering;

@@ -15,6 +15,7 @@ use tables::index::Place;
 use wire::ethernet;
 
 use super::answer::{TTL, answer};
+use super::clamp::clamp;
 use super::config::{Config, Tunnel};
 use super::control::Update;
 use super::gateway::{ACCESS, CORE};
@@ -29,6 +30,7 @@ pub struct Pipeline {
     state: State,
     encapsulation: Encapsulation,
     way: Way,
+    mss_clamp: u16,
     neighbours: Neighbours,
     tallies: Tallies,
 }
@@ -279,6 +281,10 @@ impl Pipeline {
                 continue;
             };
             inner.make_hop(packet);
+            let is_ipv6 = matches!(inner.addresses, Addresses::V6 { .. });
+            if self.mss_clamp != 0 && clamp(packet, is_ipv6, self.mss_clamp) {
+                self.tallies[Tally::MssClamped as usize] += 1;
+            }
             let ether_type = match inner.addresses {
                 Addresses::V4 { destination, .. } => {
                     way.destination[index] = destination;
@@ -308,6 +314,9 @@ impl Pipeline {
             match pushed {
                 Some(packet) => {
                     inner.make_hop(packet);
+                    if self.mss_clamp != 0 && clamp(packet, is_ipv6, self.mss_clamp) {
+                        self.tallies[Tally::MssClamped as usize] += 1;
+                    }
                     way.destination[index] = base_station;
                     way.routed.push(slot);
                 }
@@ -390,6 +399,7 @@ impl Pipeline {
                 Tunnel::Vxlan => Encapsulation::vxlan(config.gw_ip, config.gw_mac, TTL),
             },
             way: Way::new(),
+            mss_clamp: config.mss_clamp,
             neighbours: Neighbours::new(config, shard, clock),
             tallies: [0; TALLIES.len()],
         })

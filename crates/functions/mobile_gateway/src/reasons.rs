@@ -81,6 +81,8 @@ tallies! {
     NdAnswered = "nd-answered",
     /// Error indications received.
     ErrorIndications = "gtp-error-indications",
+    /// TCP connections of users whose maximum segment size was lowered.
+    MssClamped = "mss-clamped",
     /// Unmatched frames sent out of the other port because of `fakedrop`.
     Fakedropped = "fakedropped",
     /// Frames for next hops, questions and released packets, for which there was no place in a

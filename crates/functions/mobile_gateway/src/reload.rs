@@ -190,6 +190,7 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("tunnel", running.tunnel != wanted.tunnel),
         ("ipv6", running.ipv6 != wanted.ipv6),
         ("rate-limit", running.rate_limit != wanted.rate_limit),
+        ("mss-clamp", running.mss_clamp != wanted.mss_clamp),
         ("burst-ms", running.burst_ms != wanted.burst_ms),
         ("user-capacity", running.user_capacity != wanted.user_capacity),
         ("base-station-capacity", running.base_station_capacity != wanted.base_station_capacity),

@@ -298,7 +298,7 @@ impl Model {
             UserPacket::V4 { destination, .. } => self.routes.to_ipv4(destination),
             UserPacket::V6 { destination, .. } => self.routes.to_ipv6(destination),
         };
-        let content = packet.after_a_hop();
+        let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
         match hop {
             Some(hop) => self.send(hop, ether_type, &content, now),
             None => {
@@ -326,7 +326,7 @@ impl Model {
         }
         let far_end = bearer.base_station;
         let ether_type = packet.ether_type();
-        let content = packet.after_a_hop();
+        let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
         let (tunnel_port, message) = match self.section.tunnel() {
             Tunnel::GtpU => (gtpu::GTPU_PORT, packets::g_pdu(teid, &content)),
             Tunnel::Vxlan => {

@@ -39,6 +39,7 @@ pub fn sample(config: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
     }
     tunnel::truncated(&mut sample);
     inner::ipv4(&mut sample);
+    inner::syns(&mut sample);
     inner::routes(&mut sample);
     ipv6::ipv6(&mut sample);
     policer::policer(&mut sample);

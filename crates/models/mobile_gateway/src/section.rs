@@ -47,6 +47,10 @@ pub struct Section {
     /// nothing yet. Not in TIPSY.
     #[schemars(range(min = 0.0, max = 10_000.0))]
     pub burst_ms: f64,
+    /// The largest TCP maximum segment size that users' connections get (RFC 4459 section 3.2), in
+    /// bytes, and 20 less over IPv6; 0 leaves it as it is. Not in TIPSY.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 536}]))]
+    pub mss_clamp: u16,
     /// User arrivals a second, and as many departures.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub fluct_user: f64,
@@ -88,6 +92,7 @@ impl Default for Section {
             nhop: 2,
             rate_limit: BytesPerSec(10_000.0),
             burst_ms: 5.0,
+            mss_clamp: 0,
             fluct_user: 0.0,
             handover: 0.0,
             fluct_server: 0.0,
@@ -126,6 +131,7 @@ impl Section {
             ipv6: self.ipv6,
             rate_limit: self.rate_limit,
             burst_ms: self.burst_ms,
+            mss_clamp: self.mss_clamp,
             user_capacity: self.user + passing(self.fluct_user, PASSING_USERS_MIN),
             base_station_capacity: self.bst,
             next_hop_capacity: self.nhop + HOPS_SPARE,

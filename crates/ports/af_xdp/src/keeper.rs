@@ -119,15 +119,15 @@ impl Shared {
         let live = sockets.iter().map(Socket::handle).collect();
         self.kernel.follow(live, Arc::downgrade(attachment.passed()), zero_copy);
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) =
-            self.describe(&attachment, zero_copy, has_begun);
+            self.describe(&attachment, (zero_copy, has_begun), interface.mtu);
         Ok(Opened { attachment, interface, sockets })
     }
 
     fn describe(
         &self,
         attachment: &Attachment,
-        zero_copy: bool,
-        has_begun: bool,
+        (zero_copy, has_begun): (bool, bool),
+        mtu: u32,
     ) -> Vec<(&'static str, String)> {
         let Config { interface, first_queue, ring_frames, .. } = &self.config;
         let last = *first_queue as usize + self.mail.len() - 1;
@@ -146,6 +146,7 @@ impl Shared {
             ("zero-copy", if zero_copy { "yes" } else { "no" }.into()),
             ("begun-checksums", if has_begun { "completed" } else { "none" }.into()),
             ("queues", queues),
+            ("mtu-bytes", mtu.to_string()),
             ("chunk-bytes", self.chunk_bytes.to_string()),
             ("ring-frames", ring_frames.to_string()),
             ("program-held-by", attachment.held_by().into()),

@@ -22,4 +22,10 @@ workers: {idle: sleep}
         let arguments = ["-c", "1", "-W", "5", "-I", from, to];
         hosts.left.command("ping", &arguments, None).expect("an answer");
     }
+    // A capture that is refused leaves a file as it is.
+    let kept = hosts.lab.write("kept.pcapng", "what was there");
+    let arguments = ["capture", "-w", "kept.pcapng", "--protocol", "no-such-protocol"];
+    let (code, _, errors) = hosts.lab.run(&arguments);
+    assert!(code != 0 && errors.contains("no-such-protocol"), "{errors}");
+    assert_eq!(std::fs::read(kept).expect("it is there"), b"what was there");
 }

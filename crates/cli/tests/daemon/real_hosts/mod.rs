@@ -3,6 +3,7 @@
 
 mod bridge;
 mod example;
+mod mtu;
 mod nat;
 mod offloads;
 mod rates;

@@ -26,6 +26,7 @@ fn matrix() -> impl Iterator<Item = Section> {
                 fakedrop,
                 rate_limit: BytesPerSec(rate),
                 burst_ms,
+                mss_clamp: if user == 1 { 0 } else { 1200 },
                 user,
                 bst,
                 server,

@@ -34,6 +34,7 @@ pub fn kinds() -> Vec<Section> {
                 // A burst that no sum of packet lengths comes near.
                 rate_limit: BytesPerSec(100_000.0),
                 burst_ms: 25.003,
+                mss_clamp: if fakedrop { 1200 } else { 0 },
                 ..Section::default()
             });
         }

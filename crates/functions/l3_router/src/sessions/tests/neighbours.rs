@@ -276,3 +276,25 @@ fn transit(own: MacAddr) -> Vec<u8> {
     frame.truncate(len);
     frame
 }
+
+#[test]
+fn another_station_with_an_address_of_the_routers_is_told() {
+    let (mut one, _) = without();
+    let own = one.router.state.interfaces.get(1).mac.0;
+    let other = MacAddr([2, 0, 0, 0, 5, 5]);
+    let told = |one: &Node| {
+        let all = crate::shown::neighbours_in(&one.router, ("arp", "duplicate"), 9);
+        all.into_iter().map(|one| (one.interface, one.address, one.detail)).collect::<Vec<_>>()
+    };
+    // What the router says itself, and a virtual router, are none.
+    for mac in [own, MacAddr([0, 0, 0x5e, 0, 1, 7])] {
+        one.step(&[workers::answer((mac, [10, 1, 0, 1]), MacAddr::BROADCAST)], 1);
+        assert_eq!(told(&one), []);
+    }
+    one.step(&[workers::answer((other, [10, 1, 0, 1]), MacAddr::BROADCAST)], 2);
+    assert_eq!(told(&one), [("uplink".into(), "10.1.0.1".into(), other.to_string())]);
+    assert_eq!(one.tally(Tally::AddressConflicts), 1);
+    // It is forgotten when nobody says so any more.
+    one.step(&[], 61_000 * MS);
+    assert_eq!(told(&one), []);
+}

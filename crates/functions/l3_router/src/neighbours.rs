@@ -106,7 +106,7 @@ impl Neighbours {
         wanted: Wanted,
         now: Ticks,
     ) -> Verdict {
-        self.0.look_for(wanted, now, |question| ask(&state.interfaces, made, question));
+        self.table.look_for(wanted, now, |question| ask(&state.interfaces, made, question));
         reasons::drop(reasons::PENDING_FULL)
     }
 

@@ -265,6 +265,6 @@ fn a_switch_past_the_kernel_completes_what_hosts_leave_to_their_cards() {
     let text = SWITCH.replace("af-packet", "af-xdp").replace(", frame-bytes-max: 9018", "");
     let switch = hosts.start(&text);
     wait_for(&hosts, &switch, "10.0.0.2");
-    exchange(&hosts, "10.0.0.2", LEN);
-    exchange(&hosts, "3fff:0:0:1::2", LEN);
+    exchange((&hosts.left, &hosts.right), "10.0.0.2", LEN);
+    exchange((&hosts.left, &hosts.right), "3fff:0:0:1::2", LEN);
 }

@@ -1,4 +1,5 @@
-//! Resets of TCP: what a host says of a segment for which nobody listens (RFC 9293 section 3.10.7.1).
+//! Resets of TCP: what a host says of a segment for which nobody listens (RFC 9293 section
+//! 3.10.7.1).
 
 use packet::{Batch, Slot};
 use wire::bytes::{array_at, put_array, put_u16, put_u32, u32_at};

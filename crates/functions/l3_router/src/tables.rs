@@ -4,15 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::{TablePage, TableSize};
 use protocol_bfd::View;
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::config::Network;
+use super::config::{Network, Policer};
 use super::groups::Groups;
 use super::happened::Whose;
 use super::liveness::Liveness;
 use super::neighbours::Entry;
 use super::pipeline::Pipeline;
+use super::services::acl::{Acl, Hits};
 use super::state::State;
 
 /// The tables, in the order of [`sizes`].
@@ -58,9 +58,9 @@ pub(super) fn page(router: &Pipeline, table: usize, from: u64, limit: usize) -> 
         1 => next_hops(state, from, limit),
         2 => members(state, from, limit),
         3 => neighbours(router, from, limit),
-        4 => numbered(services.ingress.rules(), "rule", from, limit),
-        5 => numbered(services.egress.rules(), "rule", from, limit),
-        6 => numbered(services.police.policers(), "policer", from, limit),
+        4 => rules(&services.ingress, from, limit),
+        5 => rules(&services.egress, from, limit),
+        6 => policers(services.police.policers(), from, limit),
         _ => sessions(router, from, limit),
     }
 }
@@ -216,17 +216,28 @@ fn next_hops(state: &State, from: u64, limit: usize) -> TablePage {
     TablePage { entries, next }
 }
 
-/// Rules or policers by their numbers.
-fn numbered<T: Serialize>(
+/// Rules by their numbers, each with what it has decided on this worker.
+fn rules(list: &Acl, from: u64, limit: usize) -> TablePage {
+    numbered(list.rules(), from, limit, |number, rule| {
+        let Hits { packets, bytes } = list.hits(number);
+        json!({"number": number, "packets": packets, "bytes": bytes, "rule": rule})
+    })
+}
+
+/// Policers by their numbers.
+fn policers(all: &BTreeMap<u32, Policer>, from: u64, limit: usize) -> TablePage {
+    numbered(all, from, limit, |number, one| json!({"number": number, "policer": one}))
+}
+
+fn numbered<T>(
     all: &BTreeMap<u32, T>,
-    what: &str,
     from: u64,
     limit: usize,
+    entry: impl Fn(u32, &T) -> Value,
 ) -> TablePage {
     let from = u32::try_from(from).unwrap_or(u32::MAX);
     let mut rows = all.range(from..);
-    let entries = rows.by_ref().take(limit);
-    let entries = entries.map(|(number, one)| json!({"number": number, what: one})).collect();
+    let entries = rows.by_ref().take(limit).map(|(&number, one)| entry(number, one)).collect();
     TablePage { entries, next: rows.next().map(|(number, _)| u64::from(*number)) }
 }
 

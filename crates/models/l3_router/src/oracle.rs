@@ -334,7 +334,7 @@ impl Model {
         }
     }
 
-    /// RFC 1812 section 4.3.3.5, RFC 8200 section 4.2: a parameter problem, where there is a pointer.
+    /// RFC 1812 section 4.3.3.5, RFC 8200 section 4.2: a parameter problem with its pointer.
     fn refuse_options(
         &mut self,
         way: Way,

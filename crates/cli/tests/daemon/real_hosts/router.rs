@@ -67,6 +67,11 @@ fn a_rule_on_ports_holds_behind_any_number_of_extension_headers() {
     denied.set_nonblocking(true).expect("a socket");
     let none = denied.recv(&mut bytes).expect_err("nothing that is denied arrives");
     assert_eq!(none.kind(), ErrorKind::WouldBlock);
+    // Three of those that are denied could be read.
+    let (_, shown, _) = hosts.lab.run(&["show", "table", "ingress-rules", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("a table");
+    let denied = &shown[0];
+    assert_eq!((&denied["packets"], &denied["bytes"]), (&3.into(), &(3 * 52 + 17 * 8).into()));
 }
 
 #[test]

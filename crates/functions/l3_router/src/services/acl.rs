@@ -6,6 +6,7 @@ use engine::Refusal;
 use function_kit::SetupError;
 use packet::{Batch, Reason, Slot, Slots};
 use tables::classifier::{Classifier, Glance, NO_MATCH, Refused};
+use wire::ethernet;
 
 use super::super::config::{AclRule, Action, Config, List, PortName, number_of};
 use super::super::known::KnownOf;
@@ -16,6 +17,11 @@ use super::key;
 pub struct Acl {
     fast: Option<Tables>,
     rules: BTreeMap<u32, AclRule>,
+    /// The places of the rules by their numbers.
+    places: BTreeMap<u32, u32>,
+    /// What is kept of each rule, by its place, and the places that are free.
+    kept: Vec<Kept>,
+    free: Vec<u32>,
     /// The names of the ports that rules may name.
     ports: Vec<PortName>,
     rules_max: usize,
@@ -24,6 +30,23 @@ pub struct Acl {
     readers: [usize; 2],
     /// Most extension headers of a packet that the list reads.
     headers_max: u8,
+}
+
+/// Packets for which a rule was the first that matched, on this worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// How many there were.
+    pub packets: u64,
+    /// Their bytes, without those of Ethernet.
+    pub bytes: u64,
+}
+
+/// What of a rule is needed once it has matched.
+#[derive(Clone, Copy)]
+struct Kept {
+    /// Its policer; [`NO_POLICER`] for none.
+    policer: u32,
+    hits: Hits,
 }
 
 struct Tables {
@@ -125,6 +148,9 @@ impl Acl {
         let mut acl = Acl {
             fast,
             rules: BTreeMap::new(),
+            places: BTreeMap::new(),
+            kept: Vec::with_capacity(rules_max),
+            free: Vec::new(),
             ports: config.port_names(),
             rules_max,
             has_ipv6: config.ipv6,
@@ -154,8 +180,9 @@ impl Acl {
         if is_new && self.rules.len() == self.rules_max {
             return Err(Refusal::Full);
         }
+        let place = self.place_of(number);
+        let value = place << 1 | if rule.action == Action::Permit { PERMIT } else { 0 };
         let Some(fast) = &mut self.fast else { return Err(Refusal::Full) };
-        let value = value(&rule);
         let (is_ipv4, is_ipv6) = rule.versions();
         // Neither can be full: together they hold no more rules than each has room for.
         let refusal = |_: Refused| Refusal::Full;
@@ -168,6 +195,10 @@ impl Acl {
             fast.ipv6.insert(number, &key::conditions(&rule, port, 128), value).map_err(refusal)?;
         } else {
             fast.ipv6.remove(number);
+        }
+        let policer = rule.policer.unwrap_or(NO_POLICER);
+        if let Some(kept) = self.kept.get_mut(place as usize) {
+            *kept = Kept { policer, hits: Hits::default() };
         }
         count(&mut self.readers, &rule, 1);
         if let Some(before) = self.rules.insert(number, rule) {
@@ -183,11 +214,31 @@ impl Acl {
     pub fn remove(&mut self, number: u32) -> Result<(), Refusal> {
         let rule = self.rules.remove(&number).ok_or(Refusal::NotFound)?;
         count(&mut self.readers, &rule, -1);
+        self.free.extend(self.places.remove(&number));
         if let Some(fast) = &mut self.fast {
             fast.ipv4.remove(number);
             fast.ipv6.remove(number);
         }
         Ok(())
+    }
+
+    /// Where a rule of this number is, or will be.
+    fn place_of(&mut self, number: u32) -> u32 {
+        if let Some(place) = self.places.get(&number) {
+            return *place;
+        }
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.kept.push(Kept { policer: NO_POLICER, hits: Hits::default() });
+            self.kept.len() as u32 - 1
+        });
+        self.places.insert(number, place);
+        place
+    }
+
+    /// How often the rule of a number was the first that matched, since it was set.
+    pub fn hits(&self, number: u32) -> Hits {
+        let kept = self.places.get(&number).and_then(|&place| self.kept.get(place as usize));
+        kept.map_or(Hits::default(), |kept| kept.hits)
     }
 
     /// Whether there is no rule.
@@ -208,12 +259,13 @@ impl Acl {
     /// Memory of its tables.
     pub fn bytes(&self) -> usize {
         self.fast.as_ref().map_or(0, |fast| fast.ipv4.bytes() + fast.ipv6.bytes())
+            + self.kept.capacity() * size_of::<Kept>()
     }
 
     /// Drops the packets that the list denies, and those that it cannot read where a rule looks
-    /// behind the headers of IP. What is permitted without a policer may not be noted.
+    /// behind the headers of IP.
     pub(super) fn filter_ipv4(
-        &self,
+        &mut self,
         batch: &mut Batch,
         slots: &mut Slots,
         scratch: &mut AclScratch,
@@ -229,7 +281,8 @@ impl Acl {
             keep_readable(batch, slots, passed, key::reads_ipv4);
         }
         if let Some(answer) = fast.ipv4.answer_to_all() {
-            return keep_alike(batch, slots, answer, passed);
+            let answers = &[answer; 256][..slots.len()];
+            return keep(batch, slots, answers, passed, &mut self.kept);
         }
         let at = |byte| key::AT_V4 + byte;
         scratch.glance(batch, slots, fast.ipv4.glance().map(|glance| (glance, at(glance.at()))));
@@ -239,12 +292,12 @@ impl Acl {
         }
         know(keys, open, passed.known);
         fast.ipv4.classify_batch(&keys[..open.len()], &mut found[..open.len()]);
-        keep(batch, slots, scratch.answers(slots.len()), passed);
+        keep(batch, slots, scratch.answers(slots.len()), passed, &mut self.kept);
     }
 
     /// The same for IPv6.
     pub(super) fn filter_ipv6(
-        &self,
+        &mut self,
         batch: &mut Batch,
         slots: &mut Slots,
         scratch: &mut AclScratch,
@@ -261,7 +314,8 @@ impl Acl {
             keep_readable(batch, slots, passed, |frame| key::reads_ipv6(frame, headers_max));
         }
         if let Some(answer) = fast.ipv6.answer_to_all() {
-            return keep_alike(batch, slots, answer, passed);
+            let answers = &[answer; 256][..slots.len()];
+            return keep(batch, slots, answers, passed, &mut self.kept);
         }
         let at = |byte| key::AT_V6 + byte;
         scratch.glance(batch, slots, fast.ipv6.glance().map(|glance| (glance, at(glance.at()))));
@@ -271,7 +325,7 @@ impl Acl {
         }
         know(keys, open, passed.known);
         fast.ipv6.classify_batch(&keys[..open.len()], &mut found[..open.len()]);
-        keep(batch, slots, scratch.answers(slots.len()), passed);
+        keep(batch, slots, scratch.answers(slots.len()), passed, &mut self.kept);
     }
 }
 
@@ -316,52 +370,41 @@ fn know<const KEY: usize>(keys: &mut [[u8; KEY]; 256], slots: &Slots, known: &Kn
     }
 }
 
-/// Keeps what is permitted; the answers stand in the order of the slots.
+/// Keeps what is permitted, and counts for each rule what it decides; the answers stand in the
+/// order of the slots.
 #[inline(always)]
 fn keep<P>(
     batch: &mut Batch,
     slots: &mut Slots,
     values: &[u32],
     passed: &mut Passed<'_, P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
+    kept: &mut [Kept],
 ) {
-    // Most batches: all of it is permitted, and nothing is to be noted.
-    if values.iter().fold(0, |other, &value| other | (value ^ PERMIT)) == 0 {
-        return;
-    }
     let mut values = values.iter();
     slots.retain(|slot| {
         let value = values.next().copied().unwrap_or(NO_MATCH);
-        let permits = value & PERMIT != 0 && value != NO_MATCH;
         if !(passed.meets)(slot) {
             return true;
         }
-        if permits {
-            (passed.note)(slot, (value >> 1).wrapping_sub(1));
-        } else {
+        // No rule has the place of what has no match.
+        let rule = kept.get_mut((value >> 1) as usize);
+        let permits = value & PERMIT != 0 && rule.is_some();
+        if let Some(rule) = rule {
+            rule.hits.packets += 1;
+            rule.hits.bytes += (batch.frame_len(slot) - ethernet::HEADER_LEN) as u64;
+            if permits {
+                (passed.note)(slot, rule.policer);
+            }
+        }
+        if !permits {
             batch.set_verdict(slot, reasons::drop(passed.refuse));
         }
         permits
     });
 }
 
-/// The same where all packets have one answer, as those of a version have for which no rule asks
-/// anything of them.
-fn keep_alike<P>(
-    batch: &mut Batch,
-    slots: &mut Slots,
-    answer: u32,
-    passed: &mut Passed<P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
-) {
-    if answer != PERMIT {
-        keep(batch, slots, &[answer; 256][..slots.len()], passed);
-    }
-}
-
-/// What the classifier answers for a rule: whether it permits, and above that one more than its
-/// policer.
-fn value(rule: &AclRule) -> u32 {
-    let policer = rule.policer.map_or(0, |number| number + 1);
-    policer << 1 | if rule.action == Action::Permit { PERMIT } else { 0 }
-}
-
+/// The lowest bit of what the classifier answers, of rules that permit; above it is their place.
 const PERMIT: u32 = 1;
+
+/// No policer's number.
+const NO_POLICER: u32 = u32::MAX;

@@ -5,11 +5,10 @@
 //!   4/16       4/16       2, 2       1           1          1      1      2     2
 //! ```
 //! The lowest bit of `parts` says that the packet has ports: its protocol has such, it is no later
-//! fragment, and they are there. A rule that names ports wants this bit. The next ones say that it is
-//! a fragment, that it is a later one, and that it shows what is `said`: type and code of ICMP, or
-//! TCP's flags and a zero. IPv6's extension headers
-//! are walked to the transport header. [`reads_ipv4`] and [`reads_ipv6`] say of which packets a key
-//! tells all that there is to tell.
+//! fragment, and they are there. A rule that names ports wants this bit. The next ones say that it
+//! is a fragment, that it is a later one, and that it shows what is `said`: type and code of ICMP,
+//! or TCP's flags and a zero. IPv6's extension headers are walked to the transport header.
+//! [`reads_ipv4`] and [`reads_ipv6`] say of which packets a key tells all that there is to tell.
 
 use packet::PortId;
 use stages::transport::{behind, has_ports, of_ipv4 as behind_ipv4};

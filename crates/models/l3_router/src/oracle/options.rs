@@ -1,5 +1,5 @@
-//! What options say of whether a packet may go on; faults with the place that the sender is told, if
-//! it is told.
+//! What options say of whether a packet may go on; faults with the place that the sender is told,
+//! if it is told.
 
 /// RFC 791 section 3.1: what is behind the fixed part of a header.
 pub(super) fn of_ipv4(options: &[u8]) -> Result<(), Option<u32>> {

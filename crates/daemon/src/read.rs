@@ -404,7 +404,7 @@ pub(crate) const KEYS: [&str; 12] = [
 /// Description of the kind of file, for messages.
 const FILE: Kind = Kind {
     noun: "function file",
-    folder: "docs/examples",
+    folder: "docs",
     starting_point: "docs/running.md has examples; `plumbline schema --run` lists every key",
 };
 
@@ -417,3 +417,14 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// Longest file: a million routes take some 60 MiB.
 const FILE_BYTES_MAX: u64 = 256 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_that_a_remedy_names_is_there() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        assert!(source.join(FILE.folder).is_dir(), "{}", FILE.folder);
+    }
+}

@@ -141,10 +141,20 @@ fn said(args: &Args, shown: Value) -> String {
     }
 }
 
-/// Records under the same keys as a table, in the order of the first one's keys.
+/// The keys that some of the records have, in the order in which they come.
+fn keys_of(rows: &[Value]) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for (key, _) in rows.iter().filter_map(Value::as_object).flatten() {
+        if !keys.contains(key) {
+            keys.push(key.clone());
+        }
+    }
+    keys
+}
+
+/// Records as a table.
 fn list_of(rows: &[Value]) -> String {
-    let keys = rows.first().and_then(Value::as_object).into_iter().flatten();
-    let keys: Vec<&String> = keys.map(|(key, _)| key).collect();
+    let keys = keys_of(rows);
     let heads = keys.iter().map(|key| key.replace('_', " ")).collect();
     let row = |row: &Value| keys.iter().map(|key| plain(&row[key.as_str()])).collect();
     let cells: Vec<Vec<String>> = [heads].into_iter().chain(rows.iter().map(row)).collect();
@@ -201,13 +211,7 @@ fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
     if args.json {
         return print_json(&entries);
     }
-    let heads: Vec<String> = entries
-        .first()
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|one| one.0.clone())
-        .collect();
+    let heads = keys_of(&entries);
     let cell = |entry: &Value, head: &String| plain(&entry[head]);
     let rows = entries.iter().map(|entry| heads.iter().map(|head| cell(entry, head)).collect());
     let mut text = aligned([heads.clone()].into_iter().chain(rows));
@@ -362,5 +366,12 @@ tallies.a     3
         let shown =
             serde_json::json!({"stages": {"check": {"cycles": 10}, "route": {"cycles": 5}}});
         assert_eq!(text(&shown), "stages  cycles\ncheck       10\nroute        5\n");
+    }
+
+    #[test]
+    fn columns_are_those_of_all_rows() {
+        let rows = serde_json::json!([{"a": 1}, {"a": 2, "vlan": 9}, {"by": "pcp"}]);
+        let rows = rows.as_array().expect("rows");
+        assert_eq!(list_of(rows), "a  vlan  by\n1  -     -\n2  9     -\n-  -     pcp\n");
     }
 }

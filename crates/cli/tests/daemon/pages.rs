@@ -1,5 +1,5 @@
-//! Pages of the documentation as they stand: their commands run in namespaces, a folder and a `/run`
-//! of their own, and their files are valid.
+//! Pages of the documentation as they stand: their commands run in namespaces, a folder and a
+//! `/run` of their own, and their files are valid.
 
 use std::fs;
 use std::path::Path;

@@ -26,6 +26,7 @@ use crate::sessions::times::Moment;
 mod adopt;
 mod fitting;
 mod open;
+mod pool_uses;
 mod ruled;
 mod uses;
 mod workers;
@@ -33,8 +34,8 @@ mod workers;
 pub use self::adopt::Adopted;
 pub use self::fitting::Wanted;
 use self::open::Open;
+pub use self::pool_uses::PoolUse;
 pub use self::ruled::Ruled;
-pub use self::uses::PoolUse;
 use self::uses::Uses;
 
 /// The outside addresses and ports of a worker.

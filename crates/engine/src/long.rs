@@ -5,6 +5,10 @@
 //! a port's frame, with what it lacks -- Intake --> batch --> function --> port that takes them
 //!                       in pieces else                                '-> Cutting --> any other port
 //! ```
+//! Frames of TCP that follow each other in what a port has got at once are joined, where all ports
+//! of the worker take long segments: what they are cut into again are the frames that they were, but
+//! for the identification, which says nothing of packets that stay whole (RFC 6864 section 4.1).
+//!
 //! What a frame of the kernel lacks is a checksum that is only begun, and that it was cut. The
 //! first is made good at once, so that no function meets it. A long segment is carried whole only
 //! if no router may fragment it, all of its frames are within the room of a frame, and its headers
@@ -13,7 +17,7 @@
 use std::io;
 
 use machine::clock::Ticks;
-use offload::{Gso, Header, Segments, segments, whole};
+use offload::{Gso, Header, Join, Segments, segments, whole};
 use packet::{BATCH_MAX, Batch, Long, PortId, Room, Slot};
 
 use crate::port::Port;
@@ -23,6 +27,10 @@ use crate::port::Port;
 pub struct Intake {
     frame: Vec<u8>,
     rest: Option<Segments>,
+    /// Frames of this time that others may follow.
+    held: [Option<(Slot, Join)>; CONNECTIONS],
+    /// Whose place the next connection has.
+    next: usize,
 }
 
 /// What came of a frame.
@@ -30,6 +38,8 @@ pub struct Intake {
 pub struct Taken {
     /// Frames in the batch, a long one being one.
     pub frames: usize,
+    /// Frames that were joined with others in the batch.
+    pub joined: usize,
     /// Bytes of these.
     pub bytes: usize,
     /// Frames that are longer than the batch's room for one.
@@ -40,7 +50,8 @@ pub struct Taken {
 
 impl Default for Intake {
     fn default() -> Intake {
-        Intake { frame: Vec::with_capacity(FRAME_BYTES_MAX), rest: None }
+        let frame = Vec::with_capacity(FRAME_BYTES_MAX);
+        Intake { frame, rest: None, held: [None; CONNECTIONS], next: 0 }
     }
 }
 
@@ -59,6 +70,9 @@ impl Intake {
         if *header != Header::default() {
             return self.take_unfinished(batch, port, parts, header);
         }
+        if batch.joins() && parts[1].is_empty() && is_tcp(parts[0]) {
+            return self.take_joining(batch, port, parts[0]);
+        }
         let len = parts.iter().map(|part| part.len()).sum();
         match batch.append(port, len) {
             Some(room) => {
@@ -66,6 +80,54 @@ impl Intake {
                 Taken { frames: 1, bytes: len, ..Taken::default() }
             }
             None => Taken { too_long: 1, ..Taken::default() },
+        }
+    }
+
+    /// Takes a frame of TCP, joined with the one before it of its connection if it follows that.
+    fn take_joining(&mut self, batch: &mut Batch, port: PortId, frame: &[u8]) -> Taken {
+        let len = frame.len();
+        let mut join = Join::of(frame);
+        let mut place = None;
+        if let Some(join) = &mut join {
+            place = self.held.iter().position(|held| {
+                held.is_some_and(|(slot, of)| of.is_of(batch.frame(slot), (join, frame)))
+            });
+            if let Some((slot, of)) = place.and_then(|place| self.held[place].as_mut())
+                && batch.frame_len(*slot) + len <= batch.long_room()
+                && let Some(payload) = of.take(batch.frame_mut(*slot), (join, frame))
+                && batch.extend(*slot, &frame[payload])
+            {
+                return Taken { joined: 1, bytes: len, ..Taken::default() };
+            }
+        }
+        let Some(room) = batch.append(port, len) else {
+            return Taken { too_long: 1, ..Taken::default() };
+        };
+        room.copy_from_slice(frame);
+        let slot = (batch.len() - 1) as Slot;
+        if let Some(join) = join.filter(|join| join.may_be_followed(frame)) {
+            let place = place.unwrap_or_else(|| {
+                self.next = (self.next + 1) % CONNECTIONS;
+                self.next
+            });
+            self.finish(batch, place);
+            self.held[place] = Some((slot, join));
+        }
+        Taken { frames: 1, bytes: len, ..Taken::default() }
+    }
+
+    /// Makes long segments of the frames that were joined: a port has no more for now.
+    #[inline]
+    pub fn end(&mut self, batch: &mut Batch) {
+        if batch.joins() {
+            (0..CONNECTIONS).for_each(|place| self.finish(batch, place));
+        }
+    }
+
+    fn finish(&mut self, batch: &mut Batch, place: usize) {
+        let Some((slot, join)) = self.held[place].take() else { return };
+        if let Some(long) = join.finish(batch.frame_mut(slot)) {
+            batch.set_long(slot, Long::new(long, join.segment_len()));
         }
     }
 
@@ -141,6 +203,17 @@ impl Intake {
             }
         }
         taken
+    }
+}
+
+/// Whether a frame without tag is most likely of TCP.
+#[inline(always)]
+fn is_tcp(frame: &[u8]) -> bool {
+    let Some(head) = frame.first_chunk::<24>() else { return false };
+    match [head[12], head[13]] {
+        [0x08, 0x00] => head[23] == TCP,
+        [0x86, 0xdd] => head[20] == TCP,
+        _ => false,
     }
 }
 
@@ -236,6 +309,10 @@ impl Cutting {
     }
 }
 
+/// Connections whose frames are joined at a time.
+const CONNECTIONS: usize = 4;
+/// The protocol's number.
+const TCP: u8 = 6;
 /// Longest frame that is cut, in bytes: the longest packet of IPv4, its header and its tags.
 const FRAME_BYTES_MAX: usize = 65_535 + 64;
 

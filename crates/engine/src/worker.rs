@@ -65,7 +65,7 @@ impl<F: Function> Worker<F> {
         let names = function.names();
         let (publisher, reader) = counters(names.drops.0.len(), names.tallies.len());
         function.make_room(room)?;
-        let worker = Worker {
+        let mut worker = Worker {
             leaving: vec![Slots::new(); ports.len()],
             links: (vec![true; ports.len()], clock::now()),
             batch: Batch::new(batch_size, room)?,
@@ -84,6 +84,7 @@ impl<F: Function> Worker<F> {
             control,
             publisher,
         };
+        worker.look_at_ports();
         Ok((worker, WorkerHandle { controller, counters: reader }))
     }
 
@@ -242,6 +243,11 @@ impl<F: Function> Worker<F> {
         }
     }
 
+    /// Takes note of what all ports have in common.
+    fn look_at_ports(&mut self) {
+        self.batch.set_joins(self.ports.iter().all(|port| port.takes_long()));
+    }
+
     /// Executes one order, between two batches.
     #[cold]
     fn obey(&mut self, order: Order<F>) {
@@ -250,6 +256,7 @@ impl<F: Function> Worker<F> {
                 if let Some(present) = self.ports.get_mut(index) {
                     std::mem::swap(present, &mut port);
                 }
+                self.look_at_ports();
                 Done::Swapped(port)
             }
             Order::Tap(tap) => Done::Untapped(std::mem::replace(&mut self.tap, tap)),
@@ -270,6 +277,7 @@ impl<F: Function> Worker<F> {
         self.leaving = vec![Slots::new(); ports.len()];
         self.links.0.resize(ports.len(), true);
         self.ports = ports;
+        self.look_at_ports();
         self.last_round = clock::now();
     }
 

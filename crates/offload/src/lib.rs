@@ -4,6 +4,7 @@
 //! ```text
 //! kernel --frame of up to 64 KiB, Header--> segments() --frames--> a wire
 //! kernel <--frame of up to 64 KiB, Header-- Coalescer <---frames-- a wire
+//! a frame <--------- bytes of the next one -- Join <------ frames
 //! ```
 //! Both speak the header of virtio-net, which tap interfaces, packet sockets and virtual machines
 //! have. Guarantees: whatever the bytes are, nothing panics, memory and the number of frames that
@@ -16,11 +17,13 @@ mod header;
 mod layout;
 
 mod coalesce;
+mod join;
 mod segment;
 
 mod law;
 
-pub use coalesce::{COALESCED_BYTES_MAX, Coalescer};
+pub use coalesce::Coalescer;
 pub use header::{Gso, HEADER_LEN, Header};
+pub use join::{JOINED_BYTES_MAX, Join};
 pub use law::LAW;
 pub use segment::{SEGMENTS_MAX, Segments, Unfit, begun, complete_begun, segments, whole};

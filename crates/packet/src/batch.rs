@@ -60,6 +60,7 @@ pub struct Batch {
     long: [Option<Long>; BATCH_MAX],
     /// Whether there was a long segment since the batch was emptied.
     has_long: bool,
+    joins: bool,
 }
 
 impl Batch {
@@ -89,6 +90,7 @@ impl Batch {
             verdict: [Verdict::UNHANDLED; BATCH_MAX],
             long: [None; BATCH_MAX],
             has_long: false,
+            joins: false,
         })
     }
 
@@ -125,6 +127,18 @@ impl Batch {
     /// Returns the longest segment that is taken whole, in bytes; 0 if none is.
     pub fn long_room(&self) -> usize {
         self.room.long
+    }
+
+    /// Returns true if ports may join frames that follow each other to long segments, because all
+    /// ways out take these.
+    #[inline(always)]
+    pub fn joins(&self) -> bool {
+        self.joins
+    }
+
+    /// Sets whether ports may join frames.
+    pub fn set_joins(&mut self, joins: bool) {
+        self.joins = joins && self.room.long > 0;
     }
 
     /// Returns the slots of all frames.
@@ -264,6 +278,21 @@ impl Batch {
             self.long[index] = None;
         }
         fits
+    }
+
+    /// Appends bytes to a frame, up to the room of a long segment; returns false, without any
+    /// change, if there is no room.
+    #[inline]
+    pub fn extend(&mut self, slot: Slot, bytes: &[u8]) -> bool {
+        let index = usize::from(slot);
+        let end = self.start[index] as usize + usize::from(self.len[index]);
+        let last = self.buffer(index) + self.room.headroom + self.room.long;
+        if end + bytes.len() > last {
+            return false;
+        }
+        self.memory[end..end + bytes.len()].copy_from_slice(bytes);
+        self.len[index] += bytes.len() as u16;
+        true
     }
 
     /// Returns true if there was a long segment since the batch was emptied.
@@ -547,7 +576,10 @@ mod tests {
         assert!(batch.append_any(PortId(0), LONG_BYTES_MAX + 1, long).is_none());
         assert!(batch.append_any(PortId(0), 59_999, long).is_none(), "less than its payload");
         batch.clear();
-        batch.append(PortId(0), 60).expect("room");
+        batch.append(PortId(0), 60).expect("room").fill(1);
         assert_eq!((batch.has_long(), batch.long(0)), (false, None));
+        assert!(batch.extend(0, &[2; 3]) && batch.frame(0).ends_with(&[1, 2, 2, 2]));
+        assert!(!batch.extend(0, &[2; LONG_BYTES_MAX - 62]));
+        assert!(batch.extend(0, &[2; LONG_BYTES_MAX - 63]));
     }
 }

@@ -64,6 +64,50 @@ fn a_segment_comes_in_whole_where_there_is_room_and_in_pieces_over_several_batch
 }
 
 #[test]
+fn frames_that_follow_each_other_are_joined_where_all_ways_out_take_them() {
+    let (mut frame, header) = segment(4500, false);
+    let mut frames = Vec::new();
+    let mut segments = segments(&mut frame, &header).expect("a segment");
+    while let Some(parts) = segments.next_frame(&frame) {
+        frames.push(parts.concat());
+    }
+    let mut other = frames[0].clone();
+    // The sum of addresses stays what it was.
+    other.swap(26, 28);
+    frames.insert(3, other);
+    let mut intake = Intake::default();
+    let mut taken = |batch: &mut Batch| {
+        batch.clear();
+        let header = Header::default();
+        let taken: Vec<_> = frames
+            .iter()
+            .map(|frame| intake.take(batch, PortId(1), [frame, &[], &[]], &header))
+            .map(|taken| (taken.frames, taken.joined, taken.bytes))
+            .collect();
+        intake.end(batch);
+        taken
+    };
+    let mut batch = batch(8, LONG_BYTES_MAX);
+    assert!(taken(&mut batch).iter().all(|taken| taken.0 == 1), "nobody asked for it");
+    assert_eq!((batch.len(), batch.has_long()), (6, false));
+    batch.set_joins(true);
+    let whole = [(1, 0), (0, 1), (0, 1), (1, 0), (0, 1), (0, 1)];
+    let lens = frames.iter().map(Vec::len);
+    let expected: Vec<_> = whole.iter().zip(lens).map(|(one, len)| (one.0, one.1, len)).collect();
+    for _ in 0..2 {
+        assert_eq!(taken(&mut batch), expected);
+        assert_eq!((batch.len(), batch.long(0)), (2, Long::new(4500, 1000)));
+        assert_eq!((batch.long(1), batch.frame(1)), (None, &frames[3][..]));
+        let mut cut = Segments::of(batch.frame(0), 1000).expect("a segment");
+        for number in [0, 1, 2, 4, 5] {
+            let parts = cut.next_frame(batch.frame(0)).expect("a frame");
+            assert!(parts.concat() == frames[number], "frame {number}");
+        }
+        assert!(cut.is_done());
+    }
+}
+
+#[test]
 fn what_is_too_long_or_not_what_is_said_is_counted() {
     let mut intake = Intake::default();
     let mut batch = batch(4, LONG_BYTES_MAX);
@@ -71,7 +115,7 @@ fn what_is_too_long_or_not_what_is_said_is_counted() {
     let parts = [&frame[..], &[], &[]];
     let jumbo = Header { segment_len: 2000, ..header };
     let taken = intake.take(&mut batch, PortId(0), parts, &jumbo);
-    assert_eq!(taken, Taken { frames: 1, bytes: 1054, too_long: 2, unfit: 0 });
+    assert_eq!(taken, Taken { frames: 1, bytes: 1054, too_long: 2, ..Taken::default() });
     assert!(intake.is_idle(), "the last piece is short enough");
     for header in [
         Header { gso: Gso::TcpIpv6, ..header },

@@ -44,7 +44,7 @@ mod tests {
         let mut batch = Batch::new(4, Room { headroom: 0, frame: 64, long: 0 }).expect("memory");
         let mut intake = Intake::default();
         let mut deliver = |frame: &Arrived<'_>| {
-            let Taken { frames, bytes, too_long, unfit } =
+            let Taken { frames, bytes, too_long, unfit, .. } =
                 deliver(&mut intake, &mut batch, PortId(3), frame);
             (frames, bytes, too_long, unfit)
         };

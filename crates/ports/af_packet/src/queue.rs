@@ -93,7 +93,7 @@ fn drain<R: Frames>(
     limit: usize,
     (id, counters): (PortId, &QueueCounters),
 ) -> usize {
-    let (mut count, mut bytes) = (0, 0);
+    let (mut count, mut joined, mut bytes) = (0, 0, 0);
     while count < limit && bytes < ROUND_BYTES {
         let taken = match intake.is_idle() {
             true => {
@@ -103,14 +103,16 @@ fn drain<R: Frames>(
             false => intake.go_on(batch, id, limit - count),
         };
         count += taken.frames;
+        joined += taken.joined;
         bytes += taken.bytes;
         if taken.too_long + taken.unfit > 0 {
             counters.dropped(TOO_LONG, taken.too_long);
             counters.dropped(SEGMENTS, taken.unfit);
         }
     }
+    intake.end(batch);
     if count > 0 {
-        counters.received(count, bytes);
+        counters.received(count + joined, bytes);
     }
     count
 }

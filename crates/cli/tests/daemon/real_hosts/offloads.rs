@@ -219,8 +219,8 @@ fn long_datagrams_arrive_as_those_that_they_stand_for() {
                  s.setsockopt(17, 103, 1000)\n\
                  if '{family}' == 'INET': s.setsockopt(0, 10, {discover})\n\
                  for burst in range(10):\n    \
-                     data = b''.join(bytes([burst, at]) * 500 for at in range(9)) + bytes([burst])\n    \
-                     s.sendto(data, ('{address}', {port}))\n    \
+                     parts = [bytes([burst, n]) * 500 for n in range(9)] + [bytes([burst])]\n    \
+                     s.sendto(b''.join(parts), ('{address}', {port}))\n    \
                      time.sleep(0.003)\n"
             );
             thread::scope(|scope| {
@@ -237,6 +237,77 @@ fn long_datagrams_arrive_as_those_that_they_stand_for() {
         }
     }
     assert_eq!(checksums_wrong(&hosts.right), 0);
+}
+
+#[test]
+#[ignore = "by hand: 10 GB and 1,000 files in each of 24 combinations, about an hour"]
+fn files_of_any_size_arrive_in_every_combination() {
+    let mtus = [[1500, 1500], [9000, 1500], [1500, 9000], [9000, 9000], [1280, 1500]];
+    for name in ["switch", "router", "nat"] {
+        let hosts = match name {
+            "switch" => Hosts::new(&["ping", "ethtool"], &LEFT, &["10.0.0.2/24"]),
+            _ => routed(),
+        };
+        let Some(hosts) = hosts else { return };
+        let address = if name == "switch" { "10.0.0.2" } else { "10.0.1.1" };
+        for (mtus, offloads) in mtus.into_iter().flat_map(|mtus| [(mtus, true), (mtus, false)]) {
+            // A switch tells nobody of the longest packet.
+            if name == "switch" && mtus[0] != mtus[1] {
+                continue;
+            }
+            let way = Way { mtus, offloads };
+            set(&hosts, way);
+            let text = match name {
+                "switch" => SWITCH.to_owned(),
+                "router" => router(mtus[1], LINK),
+                _ => nat(&format!("outside-mtu: {}\n  icmp-errors-per-s: 100", mtus[1])),
+            };
+            let daemon = hosts.start(&text);
+            wait_for(&hosts, &daemon, address);
+            let start = Instant::now();
+            (0..1000).for_each(|_| pass((&hosts.left, &hosts.right), address, 10_000));
+            let small = start.elapsed();
+            pass((&hosts.left, &hosts.right), address, 10_000_000_000);
+            let large = start.elapsed() - small;
+            println!("{name} {way:?}: {small:?} for 1,000 files, {large:?} for 10 GB");
+        }
+    }
+}
+
+/// Sends bytes by a connection from one host to another.
+fn pass((left, right): (&Namespace, &Namespace), address: &str, len: u64) {
+    const BLOCK: usize = 1 << 20;
+    let bytes: Vec<u8> = (0..BLOCK as u32).map(|at| (at.wrapping_mul(at) >> 9) as u8).collect();
+    let listen = || TcpListener::bind((address, 0));
+    let listener = right.run(listen).expect("runs").expect("it is its address");
+    let to = listener.local_addr().expect("it has one");
+    thread::scope(|scope| {
+        let bytes = &bytes;
+        let reads = scope.spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            stream.set_read_timeout(Some(PATIENCE)).expect("an option");
+            let (mut place, mut got) = (0, vec![0; BLOCK]);
+            loop {
+                let at = (place % BLOCK as u64) as usize;
+                let count = stream.read(&mut got[..BLOCK - at]).expect("it arrives");
+                if count == 0 {
+                    return place;
+                }
+                assert!(got[..count] == bytes[at..at + count], "{address}: behind {place} bytes");
+                place += count as u64;
+            }
+        });
+        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
+        let mut stream = left.run(connect).expect("runs").expect("it is reached");
+        let mut left = len;
+        while left > 0 {
+            let count = left.min(BLOCK as u64);
+            stream.write_all(&bytes[..count as usize]).expect("it is taken");
+            left -= count;
+        }
+        stream.shutdown(Shutdown::Write).expect("all was sent");
+        assert_eq!(reads.join().expect("no panic"), len);
+    });
 }
 
 /// How many wrong checksums of TCP and UDP a host has seen.

@@ -1,4 +1,5 @@
-//! `cargo xtask real-hosts`: what hosts get of a router and a NAT beside the kernel's, with a record.
+//! `cargo xtask real-hosts`: what hosts get of a router and a NAT beside the kernel's, with a
+//! record.
 
 use std::path::PathBuf;
 
@@ -18,6 +19,9 @@ pub struct Args {
     /// What the workers do while no packet arrives: poll, yield or sleep
     #[arg(long, default_value = "sleep")]
     idle: String,
+    /// Send files through switch, router and NAT in all combinations instead, for about an hour
+    #[arg(long)]
+    files: bool,
     /// The file of the record
     #[arg(long, default_value = "results/real-hosts.json")]
     record: PathBuf,
@@ -29,16 +33,19 @@ pub struct Args {
 /// When nothing passes, or the tests cannot be run.
 pub fn run(args: &Args) -> Result<()> {
     let record = workspace().join(&args.record);
+    let test = if args.files { "offloads::files_" } else { "rates::" };
     Invocation::new(
         "cargo",
-        "test --release -p plumbline --test daemon -- --ignored --nocapture \
-         real_hosts::rates::",
+        &format!("test --release -p plumbline --test daemon -- --nocapture real_hosts::{test}"),
     )
+    .variable("PLUMBLINE_REAL_HOSTS", "1")
     .variable("PLUMBLINE_RATES_SECONDS", args.seconds.to_string())
     .variable("PLUMBLINE_RATES_ROUNDS", args.rounds.to_string())
     .variable("PLUMBLINE_RATES_IDLE", &args.idle)
     .variable("PLUMBLINE_RATES_RECORD", record.to_string_lossy())
     .run()?;
-    println!("{}", record.display());
+    if !args.files {
+        println!("{}", record.display());
+    }
     Ok(())
 }

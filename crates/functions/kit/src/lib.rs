@@ -12,6 +12,8 @@ pub mod unit;
 
 mod update;
 
+mod running;
+
 pub mod erased;
 
 pub mod port_name;

@@ -10,7 +10,7 @@ use std::process::Command;
 use netns::Namespace;
 use serde_json::{Value, json};
 
-use super::Hosts;
+use super::{Hosts, is_by_hand};
 use crate::kit::{Child, until};
 
 /// What is between the hosts.
@@ -64,8 +64,10 @@ ports:
 const TARGET: &str = "10.0.1.1";
 
 #[test]
-#[ignore = "by hand: it measures for minutes; cargo xtask real-hosts"]
 fn hosts_beside_the_kernel() {
+    if !is_by_hand() {
+        return;
+    }
     let number = |name: &str, default: u64| {
         let text = std::env::var(name).ok();
         text.and_then(|text| text.parse().ok()).unwrap_or(default)

@@ -6,8 +6,9 @@
 //!                       in pieces else                                '-> Cutting --> any other port
 //! ```
 //! Frames of TCP that follow each other in what a port has got at once are joined, where all ports
-//! of the worker take long segments: what they are cut into again are the frames that they were, but
-//! for the identification, which says nothing of packets that stay whole (RFC 6864 section 4.1).
+//! of the worker take long segments: what they are cut into again are the frames that they were,
+//! but for the identification, which says nothing of packets that stay whole (RFC 6864 section
+//! 4.1).
 //!
 //! What a frame of the kernel lacks is a checksum that is only begun, and that it was cut. The
 //! first is made good at once, so that no function meets it. A long segment is carried whole only

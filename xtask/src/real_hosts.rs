@@ -19,9 +19,10 @@ pub struct Args {
     /// What the workers do while no packet arrives: poll, yield or sleep
     #[arg(long, default_value = "sleep")]
     idle: String,
-    /// Send files through switch, router and NAT in all combinations instead, for about an hour
-    #[arg(long)]
-    files: bool,
+    /// Send a file of this many bytes, and many short ones, through switch, router and NAT in all
+    /// combinations instead; 10 GB take about an hour
+    #[arg(long, value_name = "BYTES")]
+    files: Option<u64>,
     /// The file of the record
     #[arg(long, default_value = "results/real-hosts.json")]
     record: PathBuf,
@@ -33,19 +34,18 @@ pub struct Args {
 /// When nothing passes, or the tests cannot be run.
 pub fn run(args: &Args) -> Result<()> {
     let record = workspace().join(&args.record);
-    let test = if args.files { "offloads::files_" } else { "rates::" };
-    Invocation::new(
-        "cargo",
-        &format!("test --release -p plumbline --test daemon -- --nocapture real_hosts::{test}"),
-    )
-    .variable("PLUMBLINE_REAL_HOSTS", "1")
-    .variable("PLUMBLINE_RATES_SECONDS", args.seconds.to_string())
-    .variable("PLUMBLINE_RATES_ROUNDS", args.rounds.to_string())
-    .variable("PLUMBLINE_RATES_IDLE", &args.idle)
-    .variable("PLUMBLINE_RATES_RECORD", record.to_string_lossy())
-    .run()?;
-    if !args.files {
-        println!("{}", record.display());
+    let test = if args.files.is_some() { "offloads::files_" } else { "rates::" };
+    let test =
+        format!("test --release -p plumbline --test daemon -- --nocapture real_hosts::{test}");
+    let test = Invocation::new("cargo", &test);
+    if let Some(bytes) = args.files {
+        return test.variable("PLUMBLINE_FILE_BYTES", bytes.to_string()).run();
     }
+    test.variable("PLUMBLINE_RATES_SECONDS", args.seconds.to_string())
+        .variable("PLUMBLINE_RATES_ROUNDS", args.rounds.to_string())
+        .variable("PLUMBLINE_RATES_IDLE", &args.idle)
+        .variable("PLUMBLINE_RATES_RECORD", record.to_string_lossy())
+        .run()?;
+    println!("{}", record.display());
     Ok(())
 }

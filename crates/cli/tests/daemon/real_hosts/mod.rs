@@ -15,15 +15,6 @@ use netns::Namespace;
 
 use crate::kit::{Child, Lab};
 
-/// Whether what takes minutes is wanted: `cargo xtask real-hosts` says so.
-fn is_by_hand() -> bool {
-    let is_wanted = std::env::var_os("PLUMBLINE_REAL_HOSTS").is_some();
-    if !is_wanted {
-        println!("skipped: cargo xtask real-hosts runs it");
-    }
-    is_wanted
-}
-
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two hosts, whose interface is `eth`, and the daemon between them, whose are `a0` and `b0`.

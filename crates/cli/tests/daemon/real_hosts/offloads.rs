@@ -2,7 +2,7 @@
 //! behind a veth: containers, virtual machines. What arrives is what was sent, whatever either end
 //! leaves to its card and however long its packets may be.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -130,6 +130,16 @@ fn exchange((left, right): (&Namespace, &Namespace), address: &str, len: usize) 
     println!("{address}: {len} bytes each way in {} ms", start.elapsed().as_millis());
 }
 
+/// Repeats what a signal interrupts, as another test's program that ends.
+fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 /// Waits until the daemon forwards.
 fn wait_for(hosts: &Hosts, _daemon: &Child, address: &str) {
     let start = Instant::now();
@@ -227,7 +237,7 @@ fn long_datagrams_arrive_as_those_that_they_stand_for() {
                 let sent = scope.spawn(sends);
                 let mut got = [0; 2000];
                 for (burst, at) in (0..4).flat_map(|burst| (0..10).map(move |at| (burst, at))) {
-                    let len = socket.recv(&mut got).expect("it arrives");
+                    let len = again(|| socket.recv(&mut got)).expect("it arrives");
                     let expected = if at < 9 { [burst, at].repeat(500) } else { vec![burst] };
                     assert!(got[..len] == expected, "{family} {discover}: {burst} {at}: {len}");
                 }
@@ -291,7 +301,7 @@ fn pass((left, right): (&Namespace, &Namespace), address: &str, len: u64) {
             let (mut place, mut got) = (0, vec![0; BLOCK]);
             loop {
                 let at = (place % BLOCK as u64) as usize;
-                let count = stream.read(&mut got[..BLOCK - at]).expect("it arrives");
+                let count = again(|| stream.read(&mut got[..BLOCK - at])).expect("it arrives");
                 if count == 0 {
                     return place;
                 }

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant, SystemTime};
 
-use function_kit::PortName;
+use function_kit::{PortName, Sought};
 use host::Observer;
 use machine::clock::{self, Clock};
 use packet::{LONG_BYTES_MAX, PortId, Room};
@@ -288,7 +288,9 @@ impl Daemon {
             Ask::Show(View::Alarms) => Ok(json!({"alarms": self.alarms.view()})),
             Ask::Show(View::Protocols) => self.protocols(),
             Ask::Show(view) => self.show(view),
-            Ask::Table { name, worker, from, limit } => self.table(&name, worker, from, limit),
+            Ask::Table { name, worker, from, limit, of } => {
+                self.table((&name, worker), from, limit, of)
+            }
             Ask::Set(update) => {
                 let text = update.to_string();
                 let applied_at = self.running.update(&update)?;
@@ -392,10 +394,10 @@ impl Daemon {
 
     fn table(
         &mut self,
-        name: &str,
-        worker: usize,
+        (name, worker): (&str, usize),
         from: u64,
         limit: usize,
+        of: Option<Sought>,
     ) -> Result<Value, Refused> {
         let names = self.running.words().tables;
         let Some(table) = names.iter().position(|one| *one == name) else {
@@ -407,8 +409,13 @@ impl Daemon {
             );
             return Err(Refused::new(what, remedy));
         };
-        let page = self.running.page(worker, table, from, limit.clamp(1, PAGE_MAX))?;
-        Ok(json!({"entries": page.entries, "next": page.next}))
+        let page = self.running.page((worker, table), from, limit.clamp(1, PAGE_MAX), of)?;
+        let page = page.ok_or_else(|| {
+            let what = format!("entries of the table `{name}` are not found by an address");
+            Refused::new(what, "leave out what they are found by")
+        })?;
+        let workers = self.needs.queues;
+        Ok(json!({"entries": page.entries, "next": page.next, "workers": workers}))
     }
 }
 

@@ -7,6 +7,7 @@
 //! After the answer to `capture` the connection carries a pcapng file until enough packets were
 //! copied or the client closes its half; all other requests of a connection may follow one another.
 
+pub use function_kit::Sought;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -55,6 +56,9 @@ pub enum Ask {
         /// Largest number of entries.
         #[serde(default = "page")]
         limit: usize,
+        /// Only the entries that are found by this; then so many are looked at.
+        #[serde(default)]
+        of: Option<Sought>,
     },
     /// Changes the function, in the form of its control.
     Set(Value),

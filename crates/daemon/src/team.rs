@@ -10,6 +10,7 @@ use std::thread::{JoinHandle, Thread};
 
 use engine::steering::worker_of;
 use engine::{Function, Order, Plane, Port, Refusal, Tap};
+use function_kit::Sought;
 use functions::{AnyUpdate, Configured, Invalid, Running, Shard, TablePage};
 use host::Machines;
 use machine::clock::{self, Clock, Ticks};
@@ -304,21 +305,25 @@ impl Team {
         self.members.iter_mut().map(|member| member.look(look)).collect()
     }
 
-    /// Returns a page of entries of a table of one worker.
+    /// Returns a page of entries of a table of one worker, or those that something is found by;
+    /// none if nothing is found in that table.
     ///
     /// # Errors
     /// When a worker does not answer.
     pub fn page(
         &mut self,
-        worker: usize,
-        table: usize,
+        (worker, table): (usize, usize),
         from: u64,
         limit: usize,
-    ) -> Result<TablePage, Refused> {
+        of: Option<Sought>,
+    ) -> Result<Option<TablePage>, Refused> {
         let Some(member) = self.members.get_mut(worker) else {
             return Err(Refused::new(format!("there is no worker {worker}"), ""));
         };
-        member.look(move |function| function.table_page(table, from, limit, clock::now()))
+        member.look(move |function| match of {
+            None => Some(function.table_page(table, from, limit, clock::now())),
+            Some(sought) => function.table_found(table, sought, from, limit, clock::now()),
+        })
     }
 
     /// Returns the changes that came by control or were learned.

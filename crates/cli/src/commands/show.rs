@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use daemon::client::Client;
-use daemon::protocol::{Ask, View};
+use daemon::protocol::{Ask, Sought, View};
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
@@ -42,6 +42,10 @@ pub struct Args {
     /// The worker whose table entries are shown
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     worker: usize,
+    /// With `table`: only the entries that this leads to, of all workers: an address, or one with a
+    /// port
+    #[arg(long = "for", value_name = "ADDRESS[:PORT]")]
+    sought: Option<Sought>,
     /// With `alarms`: show those that are over, too
     #[arg(long)]
     all: bool,
@@ -88,7 +92,9 @@ Examples:
   plumbline show
   plumbline show ports --watch
   plumbline show neighbours
-  plumbline show table users --limit 20 --name gateway";
+  plumbline show table users --limit 20 --name gateway
+  plumbline show table routes --for 192.0.2.1
+  plumbline show table sessions --for 198.51.100.7:4242";
 
 /// Runs `plumbline show`.
 ///
@@ -196,16 +202,27 @@ impl What {
 /// Fetches the entries of a table page by page, up to the limit.
 fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
     let mut entries: Vec<Value> = Vec::new();
+    let mut worker = if args.sought.is_some() { 0 } else { args.worker };
     let mut from = Some(0);
     while let Some(place) = from.filter(|_| entries.len() < args.limit) {
         let page = client.ask(Ask::Table {
             name: args.table.clone().unwrap_or_default(),
-            worker: args.worker,
+            worker,
             from: place,
-            limit: args.limit - entries.len(),
+            limit: if args.sought.is_some() { usize::MAX } else { args.limit - entries.len() },
+            of: args.sought,
         })?;
-        entries.extend(page["entries"].as_array().into_iter().flatten().cloned());
+        for entry in page["entries"].as_array().into_iter().flatten() {
+            // What every worker has is shown once.
+            if worker == 0 || args.sought.is_none() || !entries.contains(entry) {
+                entries.push(entry.clone());
+            }
+        }
         from = page["next"].as_u64();
+        let is_last = page["workers"].as_u64().is_none_or(|count| worker as u64 + 1 >= count);
+        if from.is_none() && args.sought.is_some() && !is_last {
+            (worker, from) = (worker + 1, Some(0));
+        }
     }
     entries.truncate(args.limit);
     if args.json {

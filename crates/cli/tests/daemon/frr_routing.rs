@@ -125,7 +125,10 @@ fn ask(router: &Child, what: Ask) -> Value {
 
 /// The entries of a table of the router.
 fn rows(router: &Child, table: &str) -> Vec<Value> {
-    let page = ask(router, Ask::Table { name: table.to_owned(), worker: 0, from: 0, limit: 1000 });
+    let page = ask(
+        router,
+        Ask::Table { name: table.to_owned(), worker: 0, from: 0, limit: 1000, of: None },
+    );
     page["entries"].as_array().expect("a list").clone()
 }
 

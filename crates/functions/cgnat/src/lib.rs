@@ -63,7 +63,7 @@ use std::sync::Arc;
 
 use function_kit::{
     Companion, Condition, FrameSteering, HostInterface, Invalid, Neighbour, NetworkFunction,
-    PortName, SetupError, Shard, Standby, TablePage, TableSize,
+    PortName, SetupError, Shard, Sought, Standby, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 
@@ -182,6 +182,18 @@ impl NetworkFunction for Cgnat {
 
     fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
         shown::neighbours(function.neighbours.as_deref(), limit)
+    }
+
+    fn table_found(
+        function: &Pipeline,
+        table: usize,
+        sought: Sought,
+        from: u64,
+        limit: usize,
+        now: Ticks,
+    ) -> Option<TablePage> {
+        let state = function.state();
+        tables::found(state, table, sought, (from, limit), state.times.moment(now))
     }
 
     fn table_page(

@@ -19,6 +19,7 @@ use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
 pub use crate::running::Running;
 use crate::shown::{Condition, Spoken};
+use crate::sought::Sought;
 use crate::unit::{
     FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
 };
@@ -372,6 +373,17 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn table_page(&self, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage {
         N::table_page(&self.0, table, from, limit, now)
+    }
+
+    fn table_found(
+        &self,
+        table: usize,
+        sought: Sought,
+        from: u64,
+        limit: usize,
+        now: Ticks,
+    ) -> Option<TablePage> {
+        N::table_found(&self.0, table, sought, from, limit, now)
     }
 
     fn neighbours(&self, limit: usize) -> Vec<Neighbour> {

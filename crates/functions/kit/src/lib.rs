@@ -14,6 +14,8 @@ mod update;
 
 mod running;
 
+mod sought;
+
 pub mod erased;
 
 pub mod port_name;
@@ -29,4 +31,5 @@ pub use keys::Invalid;
 pub use port_name::PortName;
 pub use protocol_kit::{Companion, Neighbour};
 pub use shown::{Condition, Severity, Spoken, When, station};
+pub use sought::Sought;
 pub use unit::{FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};

@@ -8,6 +8,7 @@ use machine::clock::Ticks;
 use packet::{Batch, PortId, Room, Slot};
 use protocol_kit::{Companion, Neighbour};
 
+use crate::sought::Sought;
 use crate::unit::{Standby, TablePage, TableSize};
 use crate::update::AnyUpdate;
 
@@ -41,21 +42,30 @@ pub trait Running: Any + Send {
     fn link(&mut self, port: PortId, is_up: bool);
     /// See [`Function::made`].
     fn made(&mut self, now: Ticks) -> Option<&mut Batch>;
-    /// See [`NetworkFunction::table_sizes`].
+    /// See [`NetworkFunction::table_sizes`](crate::NetworkFunction::table_sizes).
     fn table_sizes(&self) -> Vec<TableSize>;
-    /// See [`NetworkFunction::table_page`].
+    /// See [`NetworkFunction::table_page`](crate::NetworkFunction::table_page).
     fn table_page(&self, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage;
-    /// See [`NetworkFunction::neighbours`].
+    /// See [`NetworkFunction::table_found`](crate::NetworkFunction::table_found).
+    fn table_found(
+        &self,
+        table: usize,
+        sought: Sought,
+        from: u64,
+        limit: usize,
+        now: Ticks,
+    ) -> Option<TablePage>;
+    /// See [`NetworkFunction::neighbours`](crate::NetworkFunction::neighbours).
     fn neighbours(&self, limit: usize) -> Vec<Neighbour>;
-    /// See [`NetworkFunction::neighbours_in`].
+    /// See [`NetworkFunction::neighbours_in`](crate::NetworkFunction::neighbours_in).
     fn neighbours_in(&self, of: (&str, &str), limit: usize) -> Vec<Neighbour>;
-    /// See [`NetworkFunction::standby`].
+    /// See [`NetworkFunction::standby`](crate::NetworkFunction::standby).
     fn standby(&self) -> Option<Standby>;
-    /// See [`NetworkFunction::machines`].
+    /// See [`NetworkFunction::machines`](crate::NetworkFunction::machines).
     fn machines(&mut self) -> Vec<Companion>;
-    /// See [`NetworkFunction::set_mtu`].
+    /// See [`NetworkFunction::set_mtu`](crate::NetworkFunction::set_mtu).
     fn set_mtu(&mut self, port: PortId, mtu: u16);
-    /// See [`NetworkFunction::join`]; both are of one configuration.
+    /// See [`NetworkFunction::join`](crate::NetworkFunction::join); both are of one configuration.
     fn join(&mut self, first: &mut dyn Running, workers: usize);
 }
 

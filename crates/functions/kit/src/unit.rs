@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
 use crate::shown::{Condition, Spoken};
+use crate::sought::Sought;
 
 /// A network function as a unit: its names, its configuration, and the state that this describes.
 pub trait NetworkFunction: Sized + Send + Sync + 'static {
@@ -223,6 +224,21 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
 
     /// How full each of [`Self::TABLES`] is.
     fn table_sizes(function: &Self::Function) -> Vec<TableSize>;
+
+    /// The entries of a table that are found by an address, or by an address with a port: of routes
+    /// the one that a packet takes. At most `limit` entries are looked at, from a place on as in
+    /// [`Self::table_page`]. None if the entries of that table have no addresses. It is called
+    /// between batches.
+    fn table_found(
+        _function: &Self::Function,
+        _table: usize,
+        _sought: Sought,
+        _from: u64,
+        _limit: usize,
+        _now: Ticks,
+    ) -> Option<TablePage> {
+        None
+    }
 
     /// Some entries of a table from a place on: 0 at first, then what the page before said. It is
     /// called between batches, so `limit` bounds how long forwarding waits.

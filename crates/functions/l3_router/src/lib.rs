@@ -84,6 +84,8 @@ mod reload;
 
 mod tables;
 
+mod found;
+
 mod shown;
 
 pub use self::config::Config;
@@ -91,7 +93,7 @@ pub use self::control::Update;
 pub use self::pipeline::Pipeline;
 use function_kit::{
     Condition, HostInterface, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
-    Spoken, TablePage, TableSize,
+    Sought, Spoken, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -232,6 +234,17 @@ impl NetworkFunction for L3Router {
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
         tables::sizes(function)
+    }
+
+    fn table_found(
+        function: &Pipeline,
+        table: usize,
+        sought: Sought,
+        _: u64,
+        _: usize,
+        _: Ticks,
+    ) -> Option<TablePage> {
+        found::page(function, table, sought)
     }
 
     fn table_page(

@@ -6,7 +6,7 @@ use function_kit::{TablePage, TableSize};
 use protocol_bfd::View;
 use serde_json::{Value, json};
 
-use super::config::{Network, Policer};
+use super::config::{Network, NextHop, Policer};
 use super::groups::Groups;
 use super::happened::Whose;
 use super::liveness::Liveness;
@@ -109,14 +109,17 @@ fn neighbours(router: &Pipeline, from: u64, limit: usize) -> TablePage {
     let Some(all) = router.neighbours() else { return TablePage::default() };
     let from = u32::try_from(from).unwrap_or(u32::MAX);
     let mut rows = (from..all.capacity() as u32).filter_map(|place| Some((place, all.get(place)?)));
-    let row = |(_, entry): (u32, &Entry)| {
-        let own = router.state().interfaces.get(entry.link);
-        let mac = entry.mac.map(|mac| mac.to_string());
-        let port = router.state().interfaces.ports().get(usize::from(own.port.0));
-        json!({"port": port, "vlan": own.vlan, "address": entry.address, "mac": mac})
-    };
+    let row = |(_, entry): (u32, &Entry)| neighbour(router.state(), entry);
     let entries = rows.by_ref().take(limit).map(row).collect();
     TablePage { entries, next: rows.next().map(|(place, _)| place.into()) }
+}
+
+/// A station on a link.
+pub(super) fn neighbour(state: &State, entry: &Entry) -> Value {
+    let own = state.interfaces.get(entry.link);
+    let mac = entry.mac.map(|mac| mac.to_string());
+    let port = state.interfaces.ports().get(usize::from(own.port.0));
+    json!({"port": port, "vlan": own.vlan, "address": entry.address, "mac": mac})
 }
 
 /// Routes in their order, from a [`Place`] on.
@@ -198,22 +201,21 @@ impl Place {
 fn next_hops(state: &State, from: u64, limit: usize) -> TablePage {
     let from = u32::try_from(from).unwrap_or(u32::MAX);
     let mut rows = state.neighbours.range(from..);
-    let entries: Vec<_> = rows
-        .by_ref()
-        .take(limit)
-        .map(|(number, hop)| {
-            json!({
-                "number": number,
-                "port": hop.port,
-                "vlan": hop.vlan,
-                "mac": hop.mac,
-                "ip": hop.ip,
-                "ipv6": hop.ipv6,
-            })
-        })
-        .collect();
+    let entries = rows.by_ref().take(limit).map(|(&number, hop)| next_hop(number, hop)).collect();
     let next = rows.next().map(|(number, _)| u64::from(*number));
     TablePage { entries, next }
+}
+
+/// A next hop with its number.
+pub(super) fn next_hop(number: u32, hop: &NextHop) -> Value {
+    json!({
+        "number": number,
+        "port": hop.port,
+        "vlan": hop.vlan,
+        "mac": hop.mac,
+        "ip": hop.ip,
+        "ipv6": hop.ipv6,
+    })
 }
 
 /// Rules by their numbers, each with what it has decided on this worker.
@@ -245,7 +247,7 @@ fn numbered<T>(
 mod tests {
     use engine::Function;
 
-    use super::super::config::{Config, Mac, NextHop, Prefixed, UPLINK};
+    use super::super::config::{Config, Mac, Prefixed, UPLINK};
     use super::super::control::Update;
     use super::*;
 

@@ -84,12 +84,15 @@ fn keep_little_state(benchmark: &mut Benchmark) {
     }
 }
 
-/// Lets the workers of a device sleep while no packet arrives, if it has a key for that: what runs
-/// beside a smoke test has the cores then.
+/// Lets a device leave the cores to what runs beside a smoke test, as far as it has keys for that:
+/// workers sleep while no packet arrives, and the kernel forwards where packets come in, without
+/// threads that wait for a core.
 fn let_rest(device: &mut DeviceChoice) {
-    let schema = device.device.driver.map(|driver| driver.schema());
-    if schema.is_some_and(|schema| schema.pointer("/properties/idle").is_some()) {
-        device.options.entry("idle").or_insert_with(|| json!("sleep"));
+    let Some(schema) = device.device.driver.map(|driver| driver.schema()) else { return };
+    for (key, value) in [("idle", "sleep"), ("forwarding", "softirq")] {
+        if schema.pointer(&format!("/properties/{key}")).is_some() {
+            device.options.entry(key).or_insert_with(|| json!(value));
+        }
     }
 }
 

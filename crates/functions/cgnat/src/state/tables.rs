@@ -1,7 +1,7 @@
 //! What a person can look at while the NAT runs: sessions, subscribers, pools.
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_kit::{TablePage, TableSize};
+use function_kit::{Sought, TablePage, TableSize};
 use serde_json::{Value, json};
 
 use crate::sessions::allocation::PoolUse;
@@ -60,6 +60,53 @@ pub(crate) fn page(state: &State, table: usize, from: u64, limit: usize, now: Mo
         _ => (first..end).flat_map(|number| blocks(state, number)).collect(),
     };
     TablePage { entries, next }
+}
+
+/// The same entries of sessions, mappings, subscribers and blocks, as far as an address leads to
+/// them: a subscriber's, one outside with its ports, or that of whom a session is with.
+pub(crate) fn found(
+    state: &State,
+    table: usize,
+    sought: Sought,
+    (from, limit): (u64, usize),
+    now: Moment,
+) -> Option<TablePage> {
+    let is_of = |number: u32| match table {
+        0 | 1 => live(state, number).is_some_and(|one| is_session_of(one, sought)),
+        _ => {
+            let one = state.subscribers.records.get(number as usize);
+            one.filter(|one| one.sessions > 0)
+                .is_some_and(|one| is_subscriber_of(state, one, sought))
+        }
+    };
+    if table >= POOLS {
+        return None;
+    }
+    let used = if table >= 2 { state.subscribers.used() } else { state.sessions.used() };
+    let first = from.min(u64::from(used)) as u32;
+    let end = first.saturating_add(limit.min(u32::MAX as usize) as u32).min(used);
+    let numbers = (first..end).filter(|&number| is_of(number));
+    let entries = numbers.flat_map(|number| page(state, table, number.into(), 1, now).entries);
+    let next = (end < used).then_some(u64::from(end));
+    Some(TablePage { entries: entries.collect(), next })
+}
+
+fn is_session_of(one: &Session, sought: Sought) -> bool {
+    let [outside, far] = [one.outside, one.far.address()].map(|it| Ipv4Addr::from_bits(it).into());
+    sought.is(inner(one.realm(), one.inside), one.inside_port())
+        || sought.is(outside, one.outside_port)
+        || sought.is(far, one.far.port())
+}
+
+fn is_subscriber_of(state: &State, one: &Subscriber, sought: Sought) -> bool {
+    let outside = Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)).into();
+    let mut blocks = one.blocks[..usize::from(one.block_count)].iter();
+    let has = |&block: &u32| {
+        let block = state.allocation.change(one.outside, block);
+        sought.is_among(outside, block.first_port, block.size)
+    };
+    (sought.port.is_none() && [inner(one.realm, one.address), outside].contains(&sought.address))
+        || blocks.any(has)
 }
 
 /// A pool: how much of it is in use.
@@ -198,10 +245,18 @@ fn protocol(one: &Session) -> Value {
     }
 }
 
+/// An inside address as text.
+fn address(realm: u16, of: [u64; 2]) -> String {
+    match inner(realm, of) {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
 /// An inside address; of a session behind a softwire the inner one.
-fn address(realm: u16, [high, low]: [u64; 2]) -> String {
+fn inner(realm: u16, [high, low]: [u64; 2]) -> IpAddr {
     match realm >= SOFTWIRES || high == 0 && low <= INNER {
-        true => Ipv4Addr::from_bits(low as u32).to_string(),
-        false => format!("[{}]", Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low))),
+        true => Ipv4Addr::from_bits(low as u32).into(),
+        false => Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).into(),
     }
 }

@@ -135,7 +135,16 @@ impl Lab {
 }
 
 /// What is found before the deadline.
-pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+pub fn until<T>(what: &str, found: impl FnMut() -> Option<T>) -> T {
+    until_or(what, found, String::new)
+}
+
+/// The same; what a failure tells beside what was waited for is asked for only then.
+pub fn until_or<T>(
+    what: &str,
+    mut found: impl FnMut() -> Option<T>,
+    why: impl FnOnce() -> String,
+) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     while Instant::now() < deadline {
         if let Some(found) = found() {
@@ -143,5 +152,5 @@ pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         }
         thread::park_timeout(Duration::from_millis(5));
     }
-    panic!("waited in vain for {what}")
+    panic!("waited in vain for {what} {}", why())
 }

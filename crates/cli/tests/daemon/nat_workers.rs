@@ -5,6 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 use serde_json::Value;
 
+use crate::kit::until_or;
 use crate::nat_network::{Network, PATIENCE, SERVER, tally};
 
 /// Subscribers, and sockets of each.
@@ -31,10 +32,10 @@ fn packets_find_the_worker_of_their_subscriber_by_any_queue() {
         for _ in 0..SOCKETS {
             let own = SocketAddr::new(client.parse().expect("an address"), 0);
             let socket = network.subscribers.run(|| bound(own)).expect("the namespace");
-            say(&socket, &server, (SERVER, 53).into());
+            say(&network, &socket, &server, (SERVER, 53).into());
             let outside = hear(&server);
             assert!(outside.ip().to_string().starts_with("198.18.0."), "{outside}");
-            say(&server, &socket, outside);
+            say(&network, &server, &socket, outside);
             assert_eq!(hear(&socket), (SERVER, 53).into());
             known.push((socket, outside));
         }
@@ -42,7 +43,7 @@ fn packets_find_the_worker_of_their_subscriber_by_any_queue() {
     // Each says something to the subscriber after it, by the end outside (RFC 4787 REQ-9).
     for (index, (socket, outside)) in known.iter().enumerate() {
         let (other, to) = &known[(index + SOCKETS) % known.len()];
-        say(socket, other, *to);
+        say(&network, socket, other, *to);
         assert_eq!(hear(other), *outside, "a subscriber is known by its outside end");
     }
 
@@ -71,16 +72,18 @@ fn bound(address: SocketAddr) -> UdpSocket {
 }
 
 /// Sends a datagram, once more as long as nothing comes: neighbours have to be found first.
-fn say(from: &UdpSocket, to: &UdpSocket, address: SocketAddr) {
+fn say(network: &Network, from: &UdpSocket, to: &UdpSocket, address: SocketAddr) {
     let mut heard = [0; 1];
     to.set_nonblocking(true).expect("a socket");
-    crate::kit::until("a datagram to arrive", || {
+    let heard_in_time = || {
         let came = to.peek(&mut heard).is_ok();
         if !came {
             from.send_to(b"x", address).expect("it can be sent");
         }
         came.then_some(())
-    });
+    };
+    let why = || format!("at {address}: {}", network.told(&["show", "all", "--json"]));
+    until_or("a datagram to arrive", heard_in_time, why);
     to.set_nonblocking(false).expect("a socket");
 }
 

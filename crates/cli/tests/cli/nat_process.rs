@@ -11,7 +11,7 @@ use crate::{run, temporary_folder, write};
 
 /// Two sessions in five are TCP with its handshake, one is an echo, the others are UDP.
 const SCENARIO: &str = "\
-function: {name: cgnat, sessions: 5000, fragments: {datagrams: 0}, port-block: {size: 64, per-subscriber: 4}}
+function: {name: cgnat, sessions: 5000, port-block: {size: 64, per-subscriber: 4}}
 traffic: {sessions: 500, client: 50, client-ports: 2, server: 20, tcp-share: 0.4, icmp-share: 0.2}
 methods:
   - {name: session-capacity, start: 500, max-sessions: 1000, verify: 1, verify-final: 1, beyond: 0, wait: 20 s}

@@ -103,7 +103,10 @@ impl Pipeline {
             let far = Far::new(part.key.protocol, part.key.source[1] as u32, ports.0);
             let key = Outside::new(part.key.destination[1] as u32, ports.1, far);
             (self.scratch.outside[index], self.scratch.hash[index]) = (key, key.hash(keyed));
-            self.open_from_outside(batch, slot, moment);
+            match self.owner_of_fragments(port, &key) {
+                Some(worker) => self.hand_over(batch, slot, worker),
+                None => self.open_from_outside(batch, slot, moment),
+            }
         }
         if self.limits_lengths {
             self.stops(batch, slot);

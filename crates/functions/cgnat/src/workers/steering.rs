@@ -5,6 +5,8 @@
 //!  from inside    by the subscriber's address; behind a softwire by the part of its B4 element's that names it
 //!  from outside   to an address or port that a rule gives to one subscriber: by that one's inside address
 //!                 to any other: by outside address and group of ports, of which each worker gives away its own
+//!  fragments      from outside to an address that subscribers share: by datagram, as only the first bears ports;
+//!                 that worker hands all of them over to the one that owns the port
 //! ```
 //! The identifier of an ICMP query and the number of a call stand for a port, and an ICMP error
 //! goes where the packet goes that it quotes. All of it follows from the configuration and its key
@@ -37,6 +39,8 @@ pub struct Steering {
     plan: Plan,
     layout: Layout,
     ds_lite: Option<DsLite>,
+    /// Whether fragments are followed.
+    follows: bool,
     /// Which interfaces frames are of; none where each port is one.
     places: Option<Places>,
 }
@@ -50,13 +54,14 @@ impl Steering {
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
             layout: Layout::new(config),
             ds_lite: DsLite::new(config),
+            follows: config.fragments.datagrams > 0,
             places: Places::new(config),
         }
     }
 
     /// The bits of a frame that came in by the inside or the outside port; none of one that any
     /// worker may have, or that bears nothing by which its worker could be found: ARP, what is cut
-    /// off, a later fragment to an address that subscribers share.
+    /// off, a later fragment to an address that subscribers share where none is followed.
     pub fn of_frame(&self, port: PortId, frame: &[u8]) -> Option<u32> {
         let mut at = ethernet::offset::TYPE;
         let tag = vlan::read(frame).ok()?;
@@ -72,6 +77,10 @@ impl Steering {
             }
             (ethernet::TYPE_IPV4, false) => {
                 let (protocol, address, port) = receiver(packet)?;
+                let is_shared = || self.addresses.subscriber(address).is_none();
+                if self.follows && is_fragment(packet) && is_shared() {
+                    return Some(self.of_datagram(packet));
+                }
                 match port {
                     Some(port) => Some(self.of_end(protocol, (address, port))),
                     None => Some(self.of_host(self.addresses.subscriber(address)?)),
@@ -98,6 +107,15 @@ impl Steering {
     pub fn of_end(&self, protocol: u8, end: (u32, u16)) -> u32 {
         let Steering { keyed, addresses, plan, layout, .. } = self;
         Ends { keyed, addresses, plan, layout: *layout }.steering(protocol, end)
+    }
+
+    /// The bits of all fragments of a datagram.
+    fn of_datagram(&self, packet: &[u8]) -> u32 {
+        let [source, destination] = [ipv4::offset::SOURCE, ipv4::offset::DESTINATION]
+            .map(|at| u64::from(ipv4_address(packet, at)));
+        let identification = u16_at(packet, ipv4::offset::IDENTIFICATION);
+        let which = u64::from(packet[ipv4::offset::PROTOCOL]) << 16 | u64::from(identification);
+        self.keyed.bits(source << 32 | destination, which)
     }
 
     fn of_host(&self, inside: u32) -> u32 {
@@ -176,6 +194,11 @@ fn quoted(packet: &[u8]) -> Option<Option<&[u8]>> {
     });
     let quoted = message.get(icmp::HEADER_LEN..);
     Some(quoted.filter(|quoted| is_error && quoted.len() >= ipv4::HEADER_LEN))
+}
+
+fn is_fragment(packet: &[u8]) -> bool {
+    let place = ipv4::FLAG_MORE_FRAGMENTS | ipv4::FRAGMENT_OFFSET_MASK;
+    u16_at(packet, ipv4::offset::FLAGS_FRAGMENT) & place != 0
 }
 
 fn is_later_fragment(packet: &[u8]) -> bool {

@@ -6,9 +6,11 @@ use engine::steering::worker_of;
 use function_cgnat::config::{Config, Prefixed};
 use function_cgnat::types::sides::{INSIDE, towards_worker};
 use function_cgnat::workers::steering::Steering;
+use wire::ipv4::FLAG_MORE_FRAGMENTS as MORE;
 use wire::{icmp, protocol};
 
-use super::build::{self, End, datagram};
+use super::build::{self, End, datagram, datagram_of};
+use super::fragments::cut;
 use super::steps::{Sample, Sent};
 
 /// Whichever worker gets them, one of them is another's.
@@ -17,7 +19,23 @@ pub(super) fn strays(sample: &mut Sample) {
     for (end, port) in ends.into_iter().zip(8100..) {
         let server = (sample.server(0), 53);
         sample.outside("to a port of one of several workers", &datagram(server, end));
+        pieces(sample, &datagram_of(server, end, 40), port);
         between_workers(sample, (sample.visitor(4), port), end);
+    }
+}
+
+/// A datagram from outside in two pieces, in either order: the first one tells whose they are.
+fn pieces(sample: &mut Sample, whole: &[u8], number: u16) {
+    if sample.config.fragments.datagrams == 0 {
+        return;
+    }
+    for identification in [number, number + 1000] {
+        let first = cut(whole, (0, 24), (MORE, identification));
+        let last = cut(whole, (24, 24), (0, identification));
+        let both = if identification == number { [&first, &last] } else { [&last, &first] };
+        for piece in both {
+            sample.outside("a piece for a port of one of several workers", piece);
+        }
     }
 }
 

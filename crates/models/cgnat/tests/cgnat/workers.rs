@@ -228,6 +228,8 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
     let corpus = sample_frames(&Config { core: 1, ..config.clone() });
     let mut left: VecDeque<(usize, (PortId, Vec<u8>))> = VecDeque::new();
     let (mut answered, mut by_port) = ([0; 2], 0);
+    let (mut datagrams, mut pieces) = (BTreeMap::new(), 0);
+    let follows = config.fragments.datagrams > 0;
     for _ in 0..STEPS {
         if random.below(150) == 0 {
             team.wait(Duration::from_secs(1))?;
@@ -253,16 +255,23 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
             }
             _ => (None, random.one_of(&corpus).clone()),
         };
-        let found = team.worker(coming.0, &coming.1);
         let steered =
             (team.steering)(coming.0, &coming.1).map(|bits| worker_of(bits, count) as usize);
+        let datagram = piece_from_outside(&coming).filter(|_| follows);
+        let found = match &datagram {
+            // Any worker may have a datagram, if it has all of its pieces.
+            Some(datagram) => {
+                steered.map(|worker| *datagrams.entry(datagram.clone()).or_insert(worker))
+            }
+            None => team.worker(coming.0, &coming.1),
+        };
         // What is malformed finds one or none.
         let may_differ = owner.is_none() && (found.is_none() || steered.is_none());
         if steered != found && !may_differ {
             return Err(format!("{found:?} has it, a port finds {steered:?}: {coming:x?}"));
         }
         by_port += usize::from(steered.is_some());
-        if owner.is_some() && found != owner {
+        if owner.is_some() && datagram.is_none() && found != owner {
             return Err(format!(
                 "the answer to what left {owner:?} goes to {found:?}: {coming:x?}"
             ));
@@ -270,6 +279,14 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
         // What names no worker may go to any.
         let worker = found.unwrap_or_else(|| random.below(count as usize));
         let (worker, outcome) = team.pass(worker, &coming)?;
+        if datagram.is_some() && matches!(outcome, Expected::Forward { port: INSIDE, .. }) {
+            pieces += 1;
+            if owner.is_some_and(|owner| owner != worker) {
+                return Err(format!(
+                    "a piece of what left {owner:?} went to {worker}: {coming:x?}"
+                ));
+            }
+        }
         let Expected::Forward { port, frame } = outcome else { continue };
         if owner.is_some() {
             answered[usize::from(port == OUTSIDE)] += 1;
@@ -281,7 +298,8 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
             }
         }
     }
-    println!("on {count} workers: answered {answered:?}, handed over {:?}", team.handed);
+    let handed = &team.handed;
+    println!("on {count} workers: answered {answered:?}, {pieces} pieces, handed over {handed:?}");
     if by_port < STEPS / 2 {
         return Err(format!("ports find workers of {by_port} frames"));
     }
@@ -289,6 +307,18 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
         return Err(format!("too little was handed over: {:?}", team.handed));
     }
     Ok(answered)
+}
+
+/// The datagram of which a frame from outside is a piece: its addresses, protocol and
+/// identification.
+fn piece_from_outside((port, frame): &(PortId, Vec<u8>)) -> Option<Vec<u8>> {
+    let mut bare = frame.clone();
+    take_tag(&mut bare);
+    let packet = bare.get(14..).filter(|packet| packet.len() >= 20 && packet[0] >> 4 == 4)?;
+    let is_ipv4 = bare[12..14] == [8, 0];
+    let is_piece = packet[6] & 0x3f | packet[7] != 0;
+    let datagram = [&packet[12..20], &packet[9..10], &packet[4..6]].concat();
+    (*port == OUTSIDE && is_ipv4 && is_piece).then_some(datagram)
 }
 
 /// A packet goes to another worker, and an error about it back.
@@ -303,18 +333,21 @@ fn asked() -> Config {
     Config { pcp, ..kinds()[0].clone() }
 }
 
-/// Kinds of NATs, with softwires, gateways and rules of all kinds. All but one drop fragments, of
-/// which none but the first bears a port: from outside they may come to any worker.
+/// Kinds of NATs, with softwires, gateways and rules of all kinds. That with gateways drops
+/// fragments, and so does another one.
 fn spread() -> Vec<Config> {
     let rule = "{inside: 10.255.255.224/27, outside: 203.0.113.128/31, ports-per-subscriber: 4, \
                  dynamic-factor: 60}";
     let deterministic = vec![serde_saphyr::from_str(rule).expect("a rule")];
-    let some = [0, 1, 2, 3, 4, 5, 6, 9, 10, 12].map(|index: usize| kinds()[index].clone());
+    let some = [0, 1, 2, 3, 4, 5, 6, 9, 10, 12].map(|index: usize| match index {
+        5 => Config { fragments: DROPPED, ..kinds()[index].clone() },
+        _ => kinds()[index].clone(),
+    });
     let all = some.into_iter().chain([Config { deterministic, ..kinds()[0].clone() }]);
+    let open = Config { filtering: Filtering::EndpointIndependent, ..kinds()[2].clone() };
+    let dropped = Config { fragments: DROPPED, ..kinds()[1].clone() };
     // Each worker has room for as many sessions as a subscriber may have.
-    let all = all.map(|config| Config { fragments: DROPPED, ..config });
-    let follows = Config { filtering: Filtering::EndpointIndependent, ..kinds()[2].clone() };
-    all.chain([follows, asked()]).map(|config| Config { sessions: 3000, ..config }).collect()
+    all.chain([open, dropped, asked()]).map(|config| Config { sessions: 3000, ..config }).collect()
 }
 
 #[test]
@@ -478,12 +511,15 @@ fn frames_that_bear_nothing_find_no_worker() {
         sample_frames(config).into_iter().find(|(_, frame)| frame.get(12..14) == Some(&[8, 6]));
     let (port, frame) = arp.expect("the sample asks for addresses");
     assert_eq!(steering(port, &frame), None);
-    // A later fragment has its sender, and for whom it is only where that one shares its address
-    // with nobody.
+    // A later fragment has its sender and its datagram; where none is followed, it tells for whom
+    // it is only where that one shares its address with nobody.
     let mut later = datagram(config, (0x0a00_0001, 4000), (0xc000_0209, 53));
     later[20..22].copy_from_slice(&[0, 3]);
-    assert!(steering(INSIDE, &later).is_some());
-    assert_eq!(steering(OUTSIDE, &later), None);
+    assert!(steering(INSIDE, &later).is_some() && steering(OUTSIDE, &later).is_some());
+    let dropping = Config { fragments: DROPPED, ..config.clone() };
+    let dropping = function_cgnat::Cgnat::frame_steering(&dropping).expect("it has state");
+    assert!(dropping(INSIDE, &later).is_some());
+    assert_eq!(dropping(OUTSIDE, &later), None);
     for config in &kinds() {
         let steering = function_cgnat::Cgnat::frame_steering(config).expect("it has state");
         for (port, frame) in sample_frames(config) {

@@ -169,6 +169,12 @@ impl Model {
         };
         let leaves = match port == INSIDE {
             true => self.leaving(&one, now, left)?,
+            // All fragments of a datagram come to some worker, of which only the first tells whose
+            // they are.
+            false if port == OUTSIDE => match self.worker_of_end(one.protocol, one.destination) {
+                owner if owner == self.shard.index => self.coming(port, &one, now, left)?,
+                owner => self.handed_over(owner, packet),
+            },
             false => self.coming(port, &one, now, left)?,
         };
         let leaves = self.passing(leaves)?;

@@ -15,6 +15,24 @@ use netns::Namespace;
 
 use crate::kit::{Child, Lab};
 
+/// A NAT between both, for hosts that [`Hosts::lead_through`] it; further keys of the function may
+/// follow.
+const NAT: &str = "\
+ports:
+  inside: {type: af-packet, interface: a0}
+  outside: {type: af-packet, interface: b0}
+function:
+  name: cgnat
+  inside-ip: 10.0.0.254
+  inside-ip-len: 24
+  outside-ip: 10.0.1.254
+  outside-ip-len: 24
+  inside-next-hop: 10.0.0.1
+  outside-next-hop: 10.0.1.1
+  inside: [10.0.0.0/24]
+  pools: [10.0.1.200/32]
+";
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two hosts, whose interface is `eth`, and the daemon between them, whose are `a0` and `b0`.
@@ -47,6 +65,14 @@ impl Hosts {
             far.wait_until_up("eth", PATIENCE).expect("up");
         }
         Some(hosts)
+    }
+
+    /// Gives both a way by what is between them: 10.0.0.254 for the left one, 10.0.1.254 for the
+    /// right one.
+    fn lead_through(&self) {
+        for (host, number) in [(&self.left, 0), (&self.right, 1)] {
+            host.ip(&format!("route add default via 10.0.{number}.254")).expect("a route");
+        }
     }
 
     /// Starts a daemon with this file.

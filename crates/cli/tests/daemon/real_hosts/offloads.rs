@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use netns::Namespace;
 
-use super::{Hosts, PATIENCE};
+use super::{Hosts, NAT, PATIENCE};
 use crate::kit::Child;
 
 const LEFT: [&str; 2] = ["10.0.0.1/24", "3fff:0:0:1::1/64"];
@@ -48,33 +48,15 @@ const LINK: &str = "type: af-packet, interface: b0";
 
 /// A NAT with this key.
 fn nat(key: &str) -> String {
-    format!("{NAT}  {key}\n")
+    format!("workers: {{idle: sleep, frame-bytes-max: 9018}}\n{NAT}  {key}\n")
 }
-
-const NAT: &str = "\
-ports:
-  inside: {type: af-packet, interface: a0}
-  outside: {type: af-packet, interface: b0}
-workers: {idle: sleep, frame-bytes-max: 9018}
-function:
-  name: cgnat
-  inside-ip: 10.0.0.254
-  inside-ip-len: 24
-  outside-ip: 10.0.1.254
-  outside-ip-len: 24
-  inside-next-hop: 10.0.0.1
-  outside-next-hop: 10.0.1.1
-  inside: [10.0.0.0/24]
-  pools: [10.0.1.200/32]
-  core: 1
-";
 
 /// Both hosts on their own links, each with a way by the daemon's address 254.
 fn routed() -> Option<Hosts> {
     let hosts =
         Hosts::new(&["ethtool", "ping", "python3"], &LEFT, &["10.0.1.1/24", "3fff:0:0:2::1/64"])?;
+    hosts.lead_through();
     for (host, number) in [(&hosts.left, 0), (&hosts.right, 1)] {
-        host.ip(&format!("route add default via 10.0.{number}.254")).expect("a route");
         let via = format!("3fff:0:0:{}::fe", number + 1);
         host.ip(&format!("-6 route add default via {via}")).expect("a route");
     }

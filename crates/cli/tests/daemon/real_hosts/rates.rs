@@ -10,7 +10,7 @@ use std::process::Command;
 use netns::Namespace;
 use serde_json::{Value, json};
 
-use super::Hosts;
+use super::{Hosts, NAT};
 use crate::kit::{Child, until};
 
 /// What is between the hosts.
@@ -43,22 +43,6 @@ function: {name: l3-router, resolve: true, downlink-ip: 10.0.0.254/24, uplink-ip
 ports:
   downlink: {type: af-packet, interface: a0}
   uplink: {type: af-packet, interface: b0}
-";
-
-const NAT: &str = "\
-function:
-  name: cgnat
-  inside-ip: 10.0.0.254
-  inside-ip-len: 24
-  outside-ip: 10.0.1.254
-  outside-ip-len: 24
-  inside-next-hop: 10.0.0.1
-  outside-next-hop: 10.0.1.1
-  inside: [10.0.0.0/24]
-  pools: [10.0.1.200/32]
-ports:
-  inside: {type: af-packet, interface: a0}
-  outside: {type: af-packet, interface: b0}
 ";
 
 const TARGET: &str = "10.0.1.1";
@@ -112,10 +96,7 @@ fn hosts_beside_the_kernel() {
 fn measured(between: Between, who: Who, traffic: Traffic, seconds: u64, idle: &str) -> Option<f64> {
     let hosts =
         Hosts::new(&["iperf3", "ethtool", "nft", "ping"], &["10.0.0.1/24"], &["10.0.1.1/24"])?;
-    let ends = [(&hosts.left, 0), (&hosts.right, 1)];
-    for (host, number) in ends {
-        host.ip(&format!("route add default via 10.0.{number}.254")).expect("a route");
-    }
+    hosts.lead_through();
     if let Traffic::TcpWithoutOffloads = traffic {
         let middle = &hosts.lab.namespace;
         for (host, interface) in
@@ -132,7 +113,7 @@ fn measured(between: Between, who: Who, traffic: Traffic, seconds: u64, idle: &s
         }
         Who::Plumbline => {
             let text = if between == Between::Nat { NAT } else { ROUTER };
-            Some(hosts.start(&format!("{text}workers: {{idle: {idle}}}\n")))
+            Some(hosts.start(&format!("workers: {{idle: {idle}}}\n{text}")))
         }
     };
     until("the way", || hosts.left.command("ping", &["-c", "1", "-W", "1", TARGET], None).ok());

@@ -1,7 +1,7 @@
 //! Packets between subscribers of two workers (RFC 4787 REQ-9): the worker of the sender makes them
 //! what they are outside, and hands them over to the one that has the other end's mapping, where
-//! they arrive as any from outside. Fragments from outside go the same way, from the worker that has
-//! their datagram.
+//! they arrive as any from outside. Fragments from outside go the same way, from the worker that
+//! has their datagram.
 
 use packet::{Batch, PortId, Slot};
 

@@ -16,7 +16,7 @@ pub struct AfPacketConfig {
     /// Receive frames for all addresses, not only for the interface's own.
     #[serde(default = "yes")]
     pub promiscuous: bool,
-    /// Bypass the kernel's queueing discipline on transmission.
+    /// Bypass the kernel's queueing discipline on transmission; long segments never do.
     #[serde(default = "yes")]
     pub qdisc_bypass: bool,
     /// Type of the receive ring.

@@ -1,7 +1,8 @@
 //! Sending: a burst of frames with one system call.
 //!
 //! Long segments go by a socket of their own, where a header of virtio-net stands before each, so
-//! that other frames are sent as if there were none.
+//! that other frames are sent as if there were none. They never bypass the queueing discipline: the
+//! kernel drops those that it would have to cut itself there, for an interface that does not.
 
 use std::io;
 use std::mem::zeroed;
@@ -32,13 +33,13 @@ unsafe impl Send for Sender {}
 impl Sender {
     /// Creates a sender to the interface of this number.
     pub(crate) fn new(config: &AfPacketConfig, index: i32) -> io::Result<Sender> {
-        let socket_long = socket(config, index)?;
+        let socket_long = socket(false, index)?;
         sys::set_option(&socket_long, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1_i32)?;
         let place = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         // SAFETY: all zeroes is a message without address and data.
         let message: mmsghdr = unsafe { zeroed() };
         Ok(Sender {
-            socket: socket(config, index)?,
+            socket: socket(config.qdisc_bypass, index)?,
             socket_long,
             headers: vec![[0; HEADER_LEN]; BURST],
             places: vec![[place; 2]; BURST],
@@ -159,10 +160,11 @@ impl Sender {
     }
 }
 
-/// Creates a socket that sends to the interface of this number.
-fn socket(config: &AfPacketConfig, index: i32) -> io::Result<OwnedFd> {
+/// Creates a socket that sends to the interface of this number, past the queueing discipline or by
+/// it.
+fn socket(bypasses: bool, index: i32) -> io::Result<OwnedFd> {
     let socket = sys::packet_socket()?;
-    if config.qdisc_bypass {
+    if bypasses {
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32)?;
     }
     // A wish, which needs CAP_NET_ADMIN: with less room, slow devices refuse earlier.

@@ -67,7 +67,7 @@ fn routed() -> Option<Hosts> {
 #[derive(Clone, Copy, Debug)]
 struct Way {
     mtus: [u16; 2],
-    /// Whether the left host leaves anything to its card.
+    /// Whether the left host leaves anything to its card, and the daemon's interfaces take that.
     offloads: bool,
 }
 
@@ -79,8 +79,11 @@ fn set(hosts: &Hosts, way: Way) {
         hosts.lab.namespace.ip(&format!("link set {near} mtu {mtu}")).expect("an MTU");
     }
     let state = if way.offloads { "on" } else { "off" };
-    let features = ["-K", "eth", "tx", state, "tso", state, "gso", state];
-    hosts.left.command("ethtool", &features, None).expect("they are veth's");
+    let near = &hosts.lab.namespace;
+    for (host, interface) in [(&hosts.left, "eth"), (near, "a0"), (near, "b0")] {
+        let features = ["-K", interface, "tx", state, "tso", state, "gso", state];
+        host.command("ethtool", &features, None).expect("they are veth's");
+    }
 }
 
 /// Sends bytes by a connection from the left host to the right one, and back.

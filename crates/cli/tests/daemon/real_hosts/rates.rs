@@ -11,7 +11,7 @@ use netns::Namespace;
 use serde_json::{Value, json};
 
 use super::{Hosts, NAT};
-use crate::kit::{Child, until};
+use crate::kit::{Child, PLUMBLINE, until};
 
 /// What is between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,7 @@ fn hosts_beside_the_kernel() {
         }
     }
     let record = json!({
+        "program": version(),
         "seconds": seconds,
         "workers_idle": idle,
         "pairs": pairs,
@@ -148,6 +149,12 @@ fn forward(middle: &Namespace, between: Between) {
                      oifname b0 masquerade; }; }";
         middle.command("nft", &["-f", "-"], Some(rules)).expect("a table");
     }
+}
+
+/// The program's version with its commit.
+fn version() -> String {
+    let output = Command::new(PLUMBLINE).arg("--version").output().expect("it starts");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// The name of the processor.

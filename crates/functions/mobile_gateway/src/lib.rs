@@ -9,8 +9,7 @@
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), the
 //! gateway itself ([`gateway`]), the state of a worker ([`state`]), the packet's way through
 //! ([`pipeline`], with `parse` for everything out of the ordinary), change ([`control`]) and which
-//! worker has a user ([`steering`]). Not here: GTP-C, PFCP, charging, IPv6 transport of the tunnel,
-//! reassembly.
+//! worker has a user ([`steering`]). Not here: GTP-C, PFCP, charging, IPv6 transport of the tunnel.
 
 pub mod config;
 
@@ -21,6 +20,22 @@ pub mod state;
 pub mod reasons;
 
 pub mod pipeline;
+
+mod way;
+
+mod entrance;
+
+mod handed;
+
+mod reassembly;
+
+mod lengths;
+
+mod host;
+
+mod gtp;
+
+mod exit;
 
 mod plain;
 
@@ -50,6 +65,7 @@ use function_kit::{
     TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
+use packet::PortId;
 
 /// The mobile gateway as a unit.
 pub struct MobileGateway;
@@ -88,6 +104,10 @@ impl NetworkFunction for MobileGateway {
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
         Pipeline::new(config, shard, clock, now)
+    }
+
+    fn set_mtu(function: &mut Pipeline, port: PortId, mtu: u16) {
+        function.set_mtu(port, mtu);
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {

@@ -24,6 +24,13 @@ pub(super) const CONDITIONS: &[Condition] = &[
                Neighbor Discovery",
     },
     Condition {
+        cause: "error-indication",
+        severity: Severity::Warning,
+        when: When::Dropping(&["gtp-error-indication"]),
+        text: "a base station says by error indications of GTP-U that it does not have bearers of \
+               its users",
+    },
+    Condition {
         cause: "made-full",
         severity: Severity::Warning,
         when: When::Counting(&["made-full"]),

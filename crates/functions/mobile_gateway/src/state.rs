@@ -30,6 +30,7 @@ use zerocopy::FromZeros;
 use super::config::{self, BaseStation, Config, User, burst_bytes};
 use super::control;
 use super::gateway::{ACCESS, CORE, Gateway, side};
+use super::parse::Addresses;
 use super::steering;
 
 mod changes;
@@ -55,6 +56,20 @@ pub struct Bearer {
     /// Rates of the user's own in byte/s, uplink and downlink; 0 for the gateway's.
     pub own_rates: [f32; 2],
     unused: u32,
+}
+
+impl Bearer {
+    /// Whether a packet comes from its user.
+    #[inline(always)]
+    pub(crate) fn has(&self, addresses: &Addresses) -> bool {
+        match *addresses {
+            Addresses::V4 { source, .. } => source == self.ipv4,
+            // Prefix 0 is no prefix, and not that of the unspecified address.
+            Addresses::V6 { source, .. } => {
+                self.ipv6_prefix != 0 && (source >> 64) as u64 == self.ipv6_prefix
+            }
+        }
+    }
 }
 
 /// What a frame's Ethernet header becomes, and where it leaves.

@@ -71,6 +71,11 @@ impl State {
         }
     }
 
+    /// The port by which packets to a neighbour leave, by its entry.
+    pub fn port_of(&self, entry: u32) -> Option<PortId> {
+        Some(if self.core_slot(entry).is_some() { CORE } else { ACCESS })
+    }
+
     /// The entry of a next hop by its address.
     pub fn entry_of(&self, address: IpAddr) -> Option<u32> {
         Some(self.base_stations.len() as u32 + self.by_hop.get(&address)?)

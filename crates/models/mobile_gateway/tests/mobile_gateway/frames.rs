@@ -1,7 +1,9 @@
 //! Frames and configurations that several tests use.
 
+use std::net::Ipv6Addr;
+
 use function_kit::sections::Dir;
-use function_mobile_gateway::config::Tunnel;
+use function_mobile_gateway::config::{Fragment, Tunnel};
 use machine::clock::Clock;
 use model_kit::Model;
 use model_kit::check::Step;
@@ -35,6 +37,13 @@ pub fn kinds() -> Vec<Section> {
                 rate_limit: BytesPerSec(100_000.0),
                 burst_ms: 25.003,
                 mss_clamp: if fakedrop { 1200 } else { 0 },
+                access_mtu: if fakedrop { 1400 } else { 0 },
+                core_mtu: if ipv6 { 1300 } else { 0 },
+                fragment: if ipv6 { Fragment::Tunnel } else { Fragment::Packet },
+                icmp_errors_per_s: 997,
+                icmp_error_burst: 1000,
+                gtp_errors_per_s: if ipv6 { 0 } else { 997 },
+                gw_ipv6: Some(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xfe)),
                 ..Section::default()
             });
         }

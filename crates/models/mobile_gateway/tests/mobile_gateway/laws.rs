@@ -2,6 +2,7 @@
 
 use function_kit::Shard;
 use function_mobile_gateway::Pipeline;
+use function_mobile_gateway::config::Fragment;
 use model_mobile_gateway::{MobileGateway, Section};
 use packet::PortId;
 use proptest::prelude::*;
@@ -32,7 +33,12 @@ proptest! {
             // Downlink packets of one user and one batch are charged IPv4 first, so that which of
             // them exceeds a rate depends on the batch; how many bytes pass does not.
             config.rate_limit = BytesPerSec(1e12);
+            // And so is which tunnel packet that is cut has which identification.
+            config.fragment = Fragment::Packet;
         }
+        // How many errors leave at once depends on the batch, too, where there is a limit.
+        config.icmp_error_burst = 1_000_000;
+        config.gtp_errors_per_s = 1_000_000;
         let input = Input { port: PortId(port), frames: &frames, now: 1 << 40 };
         hold(|| gateway(&config), PORTS, input);
     }

@@ -5,15 +5,16 @@ mod fragments;
 mod listed;
 mod validate;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::BytesPerSec;
 use wire::{MacAddr, ethernet, gtpu, ipv4, udp, vxlan};
 
 pub use self::fragments::{Fragment, Fragments};
-pub use self::listed::{BaseStation, NextHop, Route, User};
+pub use self::listed::{BaseStation, NextHop, Route, User, UserToUser};
 pub(crate) use self::validate::is_rate;
 pub use self::validate::{check, validate};
 
@@ -81,6 +82,14 @@ pub struct Config {
     /// none.
     #[schemars(range(max = 1_000_000))]
     pub pings_per_s: u32,
+    /// Networks of users' addresses: packets of users to these go down the tunnel of whoever has
+    /// the address, not to the Internet's side.
+    #[schemars(length(max = 1024))]
+    pub user_networks: Vec<Prefixed<IpAddr>>,
+    /// What becomes of packets of users to `user-networks`.
+    pub user_to_user: UserToUser,
+    /// Whether packets and bytes of each user are counted.
+    pub user_counters: bool,
     /// The most users, one bearer each.
     #[schemars(range(min = 1, max = 32_000_000))]
     pub user_capacity: u32,
@@ -172,6 +181,9 @@ impl Default for Config {
             icmp_error_burst: 50,
             gtp_errors_per_s: 100,
             pings_per_s: 1000,
+            user_networks: Vec::new(),
+            user_to_user: UserToUser::Tunnel,
+            user_counters: true,
             user_capacity: 100_000,
             base_station_capacity: 1_000,
             next_hop_capacity: 100,

@@ -27,6 +27,9 @@ impl Pipeline {
             return self.take_over(batch, slot, handed, now);
         }
         let Pipeline { state, neighbours, made, tallies, .. } = self;
+        if neighbours.hear_conflict(&state.gateway, (batch.port(slot), batch.frame(slot)), now) {
+            tallies[Tally::AddressConflicts as usize] += 1;
+        }
         if state.asks(batch.port(slot))
             && let Some(made) = made
             && let Some(verdict) = neighbours.hear((state, made), batch, slot, tallies, now)
@@ -115,9 +118,10 @@ impl Pipeline {
         let bearer = self.state.by_teid.get(teid);
         let is_its = |bearer: &u32| self.state.bearers[*bearer as usize].has(&inner.addresses);
         match bearer.filter(is_its) {
-            Some(bearer) => {
+            Some(_) => {
                 let why = (Trouble::TimeExceeded, reasons::INNER_TTL_EXPIRED);
-                self.refuse_user(batch, (slot, &inner, bearer), why, now);
+                self.way.inner[usize::from(slot)] = inner;
+                self.refuse_user(batch, slot, why, now);
             }
             None => batch.set_verdict(slot, reasons::drop(reasons::INNER_TTL_EXPIRED)),
         }
@@ -126,7 +130,9 @@ impl Pipeline {
     /// A frame that another worker hands over.
     #[cold]
     fn take_over(&mut self, batch: &mut Batch, slot: Slot, handed: Handed, now: Ticks) {
-        let Kind::Tunnel = handed.kind;
+        if handed.kind == Kind::Packet {
+            return self.take_packet(batch, slot, now);
+        }
         let frame = batch.frame_mut(slot);
         let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
         match classify_ipv4(packet, &self.state.gateway) {

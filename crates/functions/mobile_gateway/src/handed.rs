@@ -25,6 +25,8 @@ pub(super) struct Handed {
 pub(super) enum Kind {
     /// A frame with a packet for the gateway itself, as it came in or put together.
     Tunnel = 1,
+    /// A packet for a user, out of the tunnel of another one.
+    Packet = 2,
 }
 
 impl Handed {
@@ -40,6 +42,7 @@ impl Handed {
         let [GROUP, kind, port, asked, 0, 0] = *frame.first_chunk()? else { return None };
         let kind = match kind {
             1 => Kind::Tunnel,
+            2 => Kind::Packet,
             _ => return None,
         };
         Some(Handed { kind, port: PortId(port), asked })

@@ -19,7 +19,9 @@ use tables::meter::Meter;
 use wire::{ethernet, icmp, ipv4, ipv6};
 
 use super::config::Config;
-use super::parse::Inner;
+use super::crossing::PACKET;
+use super::gateway::towards_worker;
+use super::parse::{Inner, parse_packet};
 use super::pipeline::Pipeline;
 use super::reasons::{self, Tally};
 
@@ -61,6 +63,8 @@ pub(super) enum Trouble {
     NoRoute,
     /// Nobody has the address.
     NoHost,
+    /// It may not go there.
+    Prohibited,
     /// It is longer than this MTU in bytes and must not be fragmented.
     TooBig(u16),
 }
@@ -73,10 +77,12 @@ impl Trouble {
             (Trouble::TimeExceeded, false) => (v4::TIME_EXCEEDED, 0, 0),
             (Trouble::NoRoute, false) => (v4::UNREACHABLE, v4::NO_ROUTE, 0),
             (Trouble::NoHost, false) => (v4::UNREACHABLE, v4::HOST, 0),
+            (Trouble::Prohibited, false) => (v4::UNREACHABLE, v4::PROHIBITED, 0),
             (Trouble::TooBig(mtu), false) => (v4::UNREACHABLE, v4::TOO_BIG, mtu.into()),
             (Trouble::TimeExceeded, true) => (v6::TIME_EXCEEDED, 0, 0),
             (Trouble::NoRoute, true) => (v6::UNREACHABLE, v6::NO_ROUTE, 0),
             (Trouble::NoHost, true) => (v6::UNREACHABLE, v6::ADDRESS, 0),
+            (Trouble::Prohibited, true) => (v6::UNREACHABLE, v6::PROHIBITED, 0),
             (Trouble::TooBig(mtu), true) => (v6::TOO_BIG, 0, mtu.into()),
         };
         icmp::Fields { kind, code, rest }
@@ -120,30 +126,25 @@ impl Pipeline {
         }
     }
 
-    /// Drops a user's packet that is in its tunnel still, and tells the user of a bearer why.
+    /// Drops a packet that a user sent, and tells the user why: through the tunnel, or by the
+    /// worker that has the user.
     #[cold]
     pub(super) fn refuse_user(
         &mut self,
         batch: &mut Batch,
-        (slot, inner, bearer): (Slot, &Inner, u32),
+        slot: Slot,
         (trouble, reason): (Trouble, Reason),
         now: Ticks,
     ) {
         batch.set_verdict(slot, reasons::drop(reason));
-        let begin = usize::from(inner.offset);
-        let packet = batch.frame(slot).get(begin..begin + usize::from(inner.len));
-        self.tell_user(packet.unwrap_or_default(), batch.port(slot), bearer, trouble, now);
+        let Inner { offset, len, .. } = self.way.inner[usize::from(slot)];
+        let begin = usize::from(offset);
+        let packet = batch.frame(slot).get(begin..begin + usize::from(len));
+        self.tell_user(packet.unwrap_or_default(), batch.port(slot), trouble, now);
     }
 
-    /// Tells the user of a bearer of one of its packets.
-    fn tell_user(
-        &mut self,
-        packet: &[u8],
-        port: PortId,
-        bearer: u32,
-        trouble: Trouble,
-        now: Ticks,
-    ) {
+    /// Tells the user of one of its packets.
+    fn tell_user(&mut self, packet: &[u8], port: PortId, trouble: Trouble, now: Ticks) {
         let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == ipv6::VERSION);
         let ether_type = if is_ipv6 { ethernet::TYPE_IPV6 } else { ethernet::TYPE_IPV4 };
         let (own, mac) = (self.own(is_ipv6), self.state.gateway.mac);
@@ -156,8 +157,25 @@ impl Pipeline {
         frame.extend_from_slice(packet);
         let message = trouble.message(is_ipv6);
         let told = self.host.errors.tell_apart((frame, port), made, (mac, own), message, now);
-        if let Some(slot) = self.count(told) {
-            self.exit(now).into_iter().for_each(|mut exit| exit.into_tunnel(slot, bearer, is_ipv6));
+        let Some(slot) = self.count(told) else { return };
+        let Some(made) = self.made.as_mut() else { return };
+        let frame = made.batch_mut().frame_mut(slot);
+        let to = parse_packet(frame.get(ethernet::HEADER_LEN..).unwrap_or_default(), 0);
+        let bearer = to.and_then(|to| self.bearer_towards(&to));
+        let worker = to.and_then(|to| self.worker_towards(&to));
+        match (bearer, worker, self.exit(now)) {
+            (Some(bearer), _, Some(mut exit)) => exit.into_tunnel(slot, bearer, is_ipv6),
+            (None, Some(worker), Some(exit)) => {
+                PACKET.mark(exit.made.batch_mut().frame_mut(slot));
+                let verdict = Verdict::Forward(towards_worker(worker));
+                exit.made.batch_mut().set_verdict(slot, verdict);
+            }
+            // The user has just gone.
+            (_, _, Some(exit)) => {
+                let verdict = reasons::drop(reasons::UNKNOWN_USER);
+                exit.made.batch_mut().set_verdict(slot, verdict);
+            }
+            (_, _, None) => {}
         }
     }
 

@@ -89,7 +89,17 @@ impl Lengths {
     }
 }
 
+/// From where a packet for a user comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// From the Internet's side, with a hop to make.
+    Internet,
+    /// From another user, with the hop made.
+    User,
+}
+
 /// What becomes of a packet that is too long.
+#[derive(Clone, Copy)]
 enum Remedy {
     /// It is cut.
     Cut,
@@ -124,9 +134,8 @@ impl Pipeline {
             }
             let begin = usize::from(inner.offset);
             if !may_be_cut(batch.frame(slot).get(begin..).unwrap_or_default()) {
-                let bearer = self.way.bearer[usize::from(slot)];
                 let why = (Trouble::TooBig(most), reasons::TOO_BIG);
-                self.refuse_user(batch, (slot, &inner, bearer), why, now);
+                self.refuse_user(batch, slot, why, now);
                 continue;
             }
             self.take_out(batch, slot);
@@ -141,36 +150,48 @@ impl Pipeline {
     pub(super) fn fit_downlink(&mut self, batch: &mut Batch, now: Ticks) {
         for index in 0..self.way.long.len() {
             let slot = self.way.long.as_slice()[index];
-            let inner = self.way.inner[usize::from(slot)];
-            let bearer = self.way.bearer[usize::from(slot)];
-            let most = self.lengths.tunnelled();
-            if most < IPV4_MTU_MIN {
-                batch.set_verdict(slot, reasons::drop(reasons::TOO_BIG));
-                continue;
-            }
-            batch.truncate(slot, ethernet::HEADER_LEN + usize::from(inner.len));
-            let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).unwrap_or_default();
-            match self.remedy(packet, &inner, most) {
-                Remedy::Tell => {
-                    let why = (Trouble::TooBig(most), reasons::TOO_BIG);
-                    self.refuse(batch, slot, why, now);
-                }
-                Remedy::CutTunnel => {
-                    self.make_hop(batch, slot);
-                    if self.put_into_tunnel(batch, slot) {
-                        self.cut_tunnel(batch, slot, now);
-                    }
-                }
-                Remedy::Cut => {
-                    self.make_hop(batch, slot);
-                    self.cut(batch, slot, most, now, |exit, slot| {
-                        exit.into_tunnel(slot, bearer, false);
-                    });
-                    self.put_into_tunnel(batch, slot);
-                }
+            let len = usize::from(self.way.inner[usize::from(slot)].len);
+            batch.truncate(slot, ethernet::HEADER_LEN + len);
+            if self.fit(batch, slot, From::Internet, now) {
+                self.way.routed.push(slot);
             }
         }
         self.way.long.clear();
+    }
+
+    /// One of these, without padding; whether it leaves.
+    pub(super) fn fit(&mut self, batch: &mut Batch, slot: Slot, from: From, now: Ticks) -> bool {
+        let inner = self.way.inner[usize::from(slot)];
+        let bearer = self.way.bearer[usize::from(slot)];
+        let most = self.lengths.tunnelled();
+        if most < IPV4_MTU_MIN {
+            batch.set_verdict(slot, reasons::drop(reasons::TOO_BIG));
+            return false;
+        }
+        let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).unwrap_or_default();
+        let remedy = self.remedy(packet, &inner, most);
+        let why = (Trouble::TooBig(most), reasons::TOO_BIG);
+        match (remedy, from) {
+            (Remedy::Tell, From::Internet) => {
+                self.refuse(batch, slot, why, now);
+                return false;
+            }
+            (Remedy::Tell, From::User) => {
+                self.refuse_user(batch, slot, why, now);
+                return false;
+            }
+            (_, From::Internet) => self.make_hop(batch, slot),
+            (_, From::User) => {}
+        }
+        if let Remedy::Cut = remedy {
+            self.cut(batch, slot, most, now, |exit, slot| exit.into_tunnel(slot, bearer, false));
+            return self.put_into_tunnel(batch, slot);
+        }
+        let is_in = self.put_into_tunnel(batch, slot);
+        if is_in {
+            self.cut_tunnel(batch, slot, now);
+        }
+        is_in
     }
 
     fn remedy(&self, packet: &[u8], inner: &Inner, most: u16) -> Remedy {

@@ -37,6 +37,12 @@ mod gtp;
 
 mod exit;
 
+mod crossing;
+
+mod counts;
+
+mod found;
+
 mod plain;
 
 mod neighbours;
@@ -62,7 +68,7 @@ pub use self::control::Update;
 pub use self::pipeline::Pipeline;
 use function_kit::{
     Condition, FrameSteering, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
-    TablePage, TableSize,
+    Sought, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -136,6 +142,17 @@ impl NetworkFunction for MobileGateway {
 
     fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
         shown::neighbours(function.neighbours(), limit)
+    }
+
+    fn table_found(
+        function: &Pipeline,
+        table: usize,
+        sought: Sought,
+        _: u64,
+        _: usize,
+        _: Ticks,
+    ) -> Option<TablePage> {
+        found::page(function.state(), table, sought)
     }
 
     fn table_page(

@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use function_kit::Shard;
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Slot, Verdict};
+use stages::duplicates::{Duplicate, Duplicates};
 use stages::hearsay::{self, Heard, Others};
 use stages::nd::{self, Message};
 use stages::neighbours::{Asking, Entry, Limits, Neighbours as Table, Question, Wanted};
@@ -22,7 +23,7 @@ use wire::bytes::array_at;
 use wire::{MacAddr, ethernet, ipv6};
 
 use super::config::Config;
-use super::gateway::{CORE, is_worker, towards_worker};
+use super::gateway::{CORE, Gateway, is_worker, towards_worker};
 use super::reasons::{self, Tallies, Tally};
 use super::state::State;
 
@@ -32,6 +33,8 @@ pub(super) struct Neighbours {
     asking: Asking,
     link_local: Ipv6Addr,
     others: Others,
+    /// Who else has the gateway's addresses.
+    duplicates: Duplicates,
 }
 
 impl Neighbours {
@@ -48,12 +51,41 @@ impl Neighbours {
             asking: Asking { mac: config.gw_mac, ipv4: Some(config.gw_ip), ipv6: Some(link_local) },
             link_local,
             others: Others::new((shard.index, shard.count), towards_worker),
+            duplicates: Duplicates::new(clock),
         }
     }
 
     /// The neighbours, to look at them.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> + '_ {
         self.table.entries()
+    }
+
+    /// Who else has the gateway's addresses.
+    pub fn duplicates(&self) -> &[Duplicate] {
+        self.duplicates.heard()
+    }
+
+    /// Takes note of a frame by which another station says that it has an address of the gateway's
+    /// (RFC 5227 section 2.4, RFC 4861 section 7.2.5); whether it does.
+    pub fn hear_conflict(
+        &mut self,
+        gateway: &Gateway,
+        (port, frame): (PortId, &[u8]),
+        now: Ticks,
+    ) -> bool {
+        if is_worker(port) {
+            return false;
+        }
+        let in_nd = || match nd::read(frame, (gateway.mac, Some(self.link_local)))? {
+            Ok(Message::Advertisement { target, mac, .. }) => Some((target.into(), mac)),
+            _ => None,
+        };
+        let said = Heard::in_arp(frame, gateway.mac).map(|heard| (heard.address, heard.said.mac));
+        let Some((address, mac)) = said.or_else(in_nd) else { return false };
+        let own = [IpAddr::from(gateway.ip), self.link_local.into()];
+        own.contains(&address)
+            && mac != gateway.mac
+            && self.duplicates.hear((link(port), address), mac, now)
     }
 
     /// Lets a packet wait for its neighbour, by the entry of that, its port and its address.
@@ -164,7 +196,8 @@ impl Neighbours {
 
     /// Asks again, and forgets who does not answer: whatever is due.
     pub fn tick(&mut self, (state, made): (&mut State, &mut Made), now: Ticks) {
-        let Neighbours { table, asking, .. } = self;
+        let Neighbours { table, asking, duplicates, .. } = self;
+        duplicates.forget(now);
         while let Some((_, entry)) = table.tick(now, |question| ask(made, *asking, question)) {
             if let Some(listed) = entry.listed {
                 state.resolve(listed, None);

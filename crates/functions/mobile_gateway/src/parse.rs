@@ -307,6 +307,11 @@ struct Parsed {
     is_spent: bool,
 }
 
+/// A packet of IP that was checked before and begins at an offset of its frame.
+pub(super) fn parse_packet(packet: &[u8], offset: usize) -> Option<Inner> {
+    parse_inner(packet, offset).ok().map(|parsed| parsed.inner)
+}
+
 fn parse_inner(packet: &[u8], offset: usize) -> Result<Parsed, Reason> {
     match packet.first().map(|byte| byte >> 4) {
         Some(ipv4::VERSION) => parse_ipv4(packet, offset, &INNER),

@@ -16,7 +16,7 @@ use wire::ethernet;
 
 use super::answer::TTL;
 use super::clamp::clamp;
-use super::config::{Config, Tunnel};
+use super::config::{Config, Tunnel, UserToUser};
 use super::control::Update;
 use super::gateway::{ACCESS, CORE};
 use super::host::{Host, Trouble};
@@ -47,6 +47,7 @@ pub struct Pipeline {
     pub(super) piece: Vec<u8>,
     /// Fragments that wait; none where they are dropped.
     pub(super) reassembly: Option<Reassembly>,
+    pub(super) user_to_user: UserToUser,
     pub(super) shard: Shard,
     pub(super) steering: Steering,
     pub(super) tallies: Tallies,
@@ -85,6 +86,9 @@ impl Function for Pipeline {
         stages.lap(Stage::Encapsulate as usize, self.way.downlink.len());
         self.route(batch);
         self.tell_refused(batch, now);
+        if !self.way.crossing.is_empty() {
+            self.cross(batch, now);
+        }
         stages.lap(Stage::Route as usize, batch.len());
         self.rewrite(batch);
         if self.state.asked_for != [0; 2] {
@@ -157,7 +161,7 @@ impl Pipeline {
     /// Tunnel identifier to bearer for uplink packets, user's address to bearer for downlink ones.
     fn find_bearer(&mut self, batch: &mut Batch) {
         let way = &mut self.way;
-        let State { by_teid, by_ipv4, by_ipv6, bearers, fakedrop, .. } = &self.state;
+        let State { by_teid, by_ipv4, by_ipv6, bearers, counts, fakedrop, .. } = &self.state;
         let mut unmatched = Unmatched::new(*fakedrop, &mut way.refused, &mut self.tallies);
 
         for &slot in way.uplink.as_slice() {
@@ -179,6 +183,7 @@ impl Pipeline {
         let (inner, place, bearer) = (&way.inner, &way.place, &mut way.bearer);
         let mut found = |slot: usize, index: u32| {
             prefetch_at(bearers, index as usize);
+            prefetch_at(counts, index as usize);
             bearer[slot] = index;
         };
         way.uplink.retain(|slot| {
@@ -215,16 +220,21 @@ impl Pipeline {
     fn police(&mut self, batch: &mut Batch, now: Ticks) {
         let way = &mut self.way;
         let bearers = &mut *self.state.bearers;
+        let counts = &mut *self.state.counts;
         let (inner, bearer) = (&way.inner, &way.bearer);
         way.uplink.retain(|slot| {
             let index = usize::from(slot);
-            let bearer = &mut bearers[bearer[index] as usize];
+            let number = bearer[index] as usize;
+            let bearer = &mut bearers[number];
             let inner = &inner[index];
             if !bearer.has(&inner.addresses) {
                 batch.set_verdict(slot, reasons::drop(reasons::SPOOFED_SOURCE));
                 return false;
             }
             let conforms = bearer.uplink.conforms(now, u32::from(inner.len));
+            if let Some(counts) = counts.get_mut(number) {
+                counts.uplink.note(conforms, inner.len);
+            }
             if !conforms {
                 batch.set_verdict(slot, reasons::drop(reasons::RATE_EXCEEDED));
             }
@@ -232,13 +242,28 @@ impl Pipeline {
         });
         way.downlink.retain(|slot| {
             let index = usize::from(slot);
-            let bearer = &mut bearers[bearer[index] as usize];
+            let number = bearer[index] as usize;
+            let bearer = &mut bearers[number];
             let conforms = bearer.downlink.conforms(now, u32::from(inner[index].len));
+            if let Some(counts) = counts.get_mut(number) {
+                counts.downlink.note(conforms, inner[index].len);
+            }
             if !conforms {
                 batch.set_verdict(slot, reasons::drop(reasons::RATE_EXCEEDED));
             }
             conforms
         });
+    }
+
+    /// Whether a packet for the user of a bearer keeps to its rate.
+    pub(super) fn meter_downlink(&mut self, bearer: u32, len: u16, now: Ticks) -> bool {
+        let State { bearers, counts, .. } = &mut self.state;
+        let Some(one) = bearers.get_mut(bearer as usize) else { return false };
+        let conforms = one.downlink.conforms(now, u32::from(len));
+        if let Some(counts) = counts.get_mut(bearer as usize) {
+            counts.downlink.note(conforms, len);
+        }
+        conforms
     }
 
     /// Uplink: the tunnel's headers go, the user's packet makes a hop.
@@ -304,14 +329,16 @@ impl Pipeline {
             }
             batch.truncate(slot, ethernet::HEADER_LEN + usize::from(len));
             self.make_hop(batch, slot);
-            self.put_into_tunnel(batch, slot);
+            if self.put_into_tunnel(batch, slot) {
+                self.way.routed.push(slot);
+            }
         }
         if !self.way.long.is_empty() {
             self.fit_downlink(batch, now);
         }
     }
 
-    /// A packet without padding goes into the tunnel of its bearer, and on to be routed; whether
+    /// A packet without padding goes into the tunnel of its bearer, and is to be routed; whether
     /// there is room for that.
     #[inline(always)]
     pub(super) fn put_into_tunnel(&mut self, batch: &mut Batch, slot: Slot) -> bool {
@@ -325,19 +352,24 @@ impl Pipeline {
             return false;
         }
         self.way.destination[index] = base_station;
-        self.way.routed.push(slot);
         true
     }
 
     /// Longest-prefix match of the destination, the outer one where there is a tunnel.
     fn route(&mut self, batch: &mut Batch) {
         let way = &mut self.way;
-        let State { routes, routes_ipv6, fakedrop, .. } = &self.state;
+        let state = &self.state;
+        let State { routes, routes_ipv6, fakedrop, .. } = state;
         let mut unmatched = Unmatched::new(*fakedrop, &mut way.refused, &mut self.tallies);
         let (destination, hop, inner) = (&way.destination, &mut way.hop, &way.inner);
+        let crossing = &mut way.crossing;
         way.routed.retain(|slot| {
             let index = usize::from(slot);
             match routes.lookup(destination[index]) {
+                Some(next) if state.is_users(next) && is_out_of_tunnel(&inner[index]) => {
+                    crossing.push(slot);
+                    return false;
+                }
                 Some(next) => hop[index] = next,
                 None => return unmatched.leaves_unrouted(batch, slot, &inner[index]),
             }
@@ -346,6 +378,7 @@ impl Pipeline {
         for &slot in way.routed_ipv6.as_slice() {
             let index = usize::from(slot);
             match routes_ipv6.lookup(inner[index].addresses.ipv6_destination()) {
+                Some(next) if state.is_users(next) => crossing.push(slot),
                 Some(next) => {
                     hop[index] = next;
                     way.routed.push(slot);
@@ -389,13 +422,8 @@ impl Pipeline {
                 }
                 Verdict::Drop(reason @ reasons::NO_ROUTE) => {
                     // It is out of its tunnel.
-                    let inner = Inner {
-                        offset: ethernet::HEADER_LEN as u16,
-                        ..self.way.inner[usize::from(slot)]
-                    };
-                    let bearer = self.way.bearer[usize::from(slot)];
-                    let why = (Trouble::NoRoute, reason);
-                    self.refuse_user(batch, (slot, &inner, bearer), why, now);
+                    self.way.inner[usize::from(slot)].offset = ethernet::HEADER_LEN as u16;
+                    self.refuse_user(batch, slot, (Trouble::NoRoute, reason), now);
                 }
                 _ => {}
             }
@@ -447,6 +475,7 @@ impl Pipeline {
             cut: Vec::new(),
             piece: Vec::new(),
             reassembly: Reassembly::new(config, &clock)?,
+            user_to_user: config.user_to_user,
             shard,
             steering: steering::of_config(config),
             tallies: [0; TALLIES.len()],
@@ -462,4 +491,10 @@ impl Pipeline {
     pub fn state(&self) -> &State {
         &self.state
     }
+}
+
+/// Whether a packet came in a tunnel.
+#[inline(always)]
+fn is_out_of_tunnel(inner: &Inner) -> bool {
+    usize::from(inner.offset) > ethernet::HEADER_LEN
 }

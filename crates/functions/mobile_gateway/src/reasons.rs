@@ -71,6 +71,8 @@ reasons! {
     INNER_TTL_EXPIRED = "inner-ttl-expired",
     /// The user's packet does not come from the bearer's user (anti-spoofing).
     SPOOFED_SOURCE = "spoofed-source",
+    /// A user's packet for another user, which is forbidden.
+    USER_TO_USER = "user-to-user",
     /// No bearer has this user's address.
     UNKNOWN_USER = "unknown-user",
     /// The bearer exceeds its rate.
@@ -104,6 +106,10 @@ tallies! {
     NdAnswered = "nd-answered",
     /// Error indications received.
     ErrorIndications = "gtp-error-indications",
+    /// Packets that went from one user's tunnel into another's.
+    UserToUser = "user-to-user-packets",
+    /// Packets of others that say an address of the gateway's is theirs.
+    AddressConflicts = "address-conflicts",
     /// Pings answered.
     PingsAnswered = "pings-answered",
     /// ICMP errors sent.

@@ -21,6 +21,8 @@ pub(super) struct Way {
     pub routed: Slots,
     /// With an IPv6 destination to be routed.
     pub routed_ipv6: Slots,
+    /// Out of their tunnels, to a network of users.
+    pub crossing: Slots,
     /// That may be too long for the link by which they leave.
     pub long: Slots,
     /// That match nothing, whose senders may be told.
@@ -41,6 +43,7 @@ impl Way {
             downlink_ipv6: Slots::new(),
             routed: Slots::new(),
             routed_ipv6: Slots::new(),
+            crossing: Slots::new(),
             long: Slots::new(),
             refused: Slots::new(),
             teid: [0; 256],

@@ -19,6 +19,7 @@ use model_kit::check::{Expected, Oracle};
 use packet::PortId;
 use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
 
+mod crossing;
 mod discovery;
 mod errors;
 mod fragments;
@@ -35,7 +36,7 @@ use host::Buckets;
 use neighbours::Neighbours;
 use packets::{At, UserPacket, dgram, word};
 use policer::Policer;
-use routes::{Hop, Routes, Station};
+use routes::{Hop, Leads, Routes, Station};
 
 /// The model of a gateway, or of the part of it that one worker has.
 pub struct Model {
@@ -318,7 +319,7 @@ impl Model {
         if packet.is_spent() {
             let cause = Cause { reason: "inner-ttl-expired", ..EXPIRED };
             return match self.bearer(teid).filter(is_its) {
-                Some(bearer) => self.refuse_user((teid, bearer), &packet, cause, now),
+                Some(_) => self.refuse_user(&packet, cause, now),
                 None => Err(cause.reason),
             };
         }
@@ -338,14 +339,15 @@ impl Model {
             return Err("rate-exceeded");
         }
         let ether_type = packet.ether_type();
-        let hop = match packet {
+        let leads = match packet {
             UserPacket::V4 { destination, .. } => self.routes.to_ipv4(destination),
             UserPacket::V6 { destination, .. } => self.routes.to_ipv6(destination),
         };
+        let hop = leads.and_then(Leads::hop);
         let mtu = hop.map_or(usize::MAX, |hop| self.mtu(hop.port));
         let (is_long, may_be_cut) = (packet.len() > mtu, packet.may_be_cut());
         if is_long && !may_be_cut {
-            return self.refuse_user((teid, bearer), &packet, errors::too_big(mtu), now);
+            return self.refuse_user(&packet, errors::too_big(mtu), now);
         }
         let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
         match hop {
@@ -356,6 +358,7 @@ impl Model {
                 })
             }
             Some(hop) => self.send(hop, ether_type, &content, now),
+            None if leads.is_some() => self.cross(UserPacket::of(&content), now),
             None if self.section.fakedrop => {
                 let (to, from) = packets::stations(frame);
                 let frame = packets::frame(to, from, ether_type, &content);
@@ -363,7 +366,7 @@ impl Model {
             }
             None => {
                 let made_a_hop = UserPacket::of(&content);
-                self.refuse_user((teid, bearer), &made_a_hop, NO_ROUTE, now)
+                self.refuse_user(&made_a_hop, NO_ROUTE, now)
             }
         }
     }
@@ -398,7 +401,7 @@ impl Model {
             return Err("rate-exceeded");
         }
         if packet.len() + self.growth() > self.mtu(ACCESS) {
-            return self.fit_downlink(came, (teid, bearer), packet, now);
+            return self.fit_downlink(Some(came), (teid, bearer), packet, now);
         }
         let ether_type = packet.ether_type();
         let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);

@@ -14,6 +14,7 @@ use model_kit::check::Step;
 use crate::sections::Traffic;
 
 mod build;
+mod crossing;
 mod fragments;
 mod host;
 mod inner;
@@ -43,6 +44,7 @@ pub fn sample(config: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
     fragments::fragments(&mut sample);
     host::pings(&mut sample);
     host::lengths(&mut sample);
+    crossing::users(&mut sample);
     inner::ipv4(&mut sample);
     inner::syns(&mut sample);
     inner::routes(&mut sample);
@@ -60,6 +62,7 @@ pub fn unreachable(config: &Section) -> Vec<(&'static str, &'static str)> {
     let mut reasons = vec![("unhandled", "every packet gets a verdict")];
     reasons.extend(fragments::unreachable(&config.fragments));
     reasons.extend(host::unreachable(config));
+    reasons.extend(crossing::unreachable(config));
     if config.tunnel() == Tunnel::Vxlan {
         let names = [
             "gtp-version",

@@ -4,12 +4,12 @@
 //! Keys, defaults and meaning are TIPSY's where TIPSY has them (`mgw`); the others say so. A list
 //! in place of a single value is a sweep and is expanded before these types are read.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::Invalid;
-use function_kit::sections::Mac;
+use function_kit::sections::{Mac, Prefixed};
 use function_mobile_gateway::Update;
-use function_mobile_gateway::config::{self, Config, Fragment, Fragments, Tunnel};
+use function_mobile_gateway::config::{self, Config, Fragment, Fragments, Tunnel, UserToUser};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::BytesPerSec;
@@ -82,6 +82,14 @@ pub struct Section {
     pub gw_ipv6: Option<Ipv6Addr>,
     /// How tunnel packets that come in fragments are put together. Not in TIPSY.
     pub fragments: Fragments,
+    /// Networks of users' addresses, packets of users to which go down the tunnel of whoever has
+    /// the address. Not in TIPSY.
+    #[schemars(length(max = 1024))]
+    pub user_networks: Vec<Prefixed<IpAddr>>,
+    /// What becomes of packets of users to `user-networks`. Not in TIPSY.
+    pub user_to_user: UserToUser,
+    /// Whether packets and bytes of each user are counted. Not in TIPSY.
+    pub user_counters: bool,
     /// User arrivals a second, and as many departures.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub fluct_user: f64,
@@ -133,6 +141,9 @@ impl Default for Section {
             pings_per_s: 1000,
             gw_ipv6: None,
             fragments: Fragments::default(),
+            user_networks: Vec::new(),
+            user_to_user: UserToUser::Tunnel,
+            user_counters: false,
             fluct_user: 0.0,
             handover: 0.0,
             fluct_server: 0.0,
@@ -181,6 +192,9 @@ impl Section {
             pings_per_s: self.pings_per_s,
             gw_ipv6: self.gw_ipv6,
             fragments: self.fragments,
+            user_networks: self.user_networks.clone(),
+            user_to_user: self.user_to_user,
+            user_counters: self.user_counters,
             user_capacity: self.user + passing(self.fluct_user, PASSING_USERS_MIN),
             base_station_capacity: self.bst,
             next_hop_capacity: self.nhop + HOPS_SPARE,

@@ -64,3 +64,15 @@ pub struct User {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downlink_rate: Option<BytesPerSec>,
 }
+
+/// What becomes of packets from one user to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UserToUser {
+    /// They go down the other user's tunnel.
+    Tunnel,
+    /// They are routed like all others: whoever is there decides, and may send them back.
+    Core,
+    /// They are dropped, and their senders told.
+    Drop,
+}

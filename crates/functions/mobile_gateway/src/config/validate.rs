@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use function_kit::Invalid;
+use function_kit::sections::Prefixed;
 use units::BytesPerSec;
 
 use super::Config;
@@ -65,6 +66,7 @@ fn check_lists(config: &Config) -> Result<(), Invalid> {
     let prefixes: BTreeSet<_> = config.routes.iter().map(|route| route.prefix).collect();
     let addresses: HashSet<Ipv4Addr> = config.users.iter().map(|user| user.ipv4).collect();
     let identifiers: HashSet<u32> = config.users.iter().map(|user| user.teid).collect();
+    let networks: BTreeSet<_> = config.user_networks.iter().copied().collect();
     let (users, routes) = (config.users.len(), config.routes.len());
     for (key, listed, distinct, room) in [
         ("base-stations", config.base_stations.len(), stations.len(), config.base_station_capacity),
@@ -80,6 +82,11 @@ fn check_lists(config: &Config) -> Result<(), Invalid> {
             let what = format!("{listed} do not fit into a capacity of {room}");
             return Err(function_key(key, what, "Raise the capacity"));
         }
+    }
+    check_networks(config)?;
+    if let Some(route) = config.routes.iter().find(|route| networks.contains(&route.prefix)) {
+        let what = format!("{} is one of `user-networks`, too", written(&route.prefix));
+        return Err(function_key("routes", what, "List it once"));
     }
     if let Some(route) = config.routes.iter().find(|route| !hops.contains(&route.next_hop)) {
         let what = format!("no next hop has the address {}", route.next_hop);
@@ -99,6 +106,41 @@ fn check_lists(config: &Config) -> Result<(), Invalid> {
         }
     }
     Ok(())
+}
+
+/// Networks of users are networks, and of no base station.
+fn check_networks(config: &Config) -> Result<(), Invalid> {
+    let key = "user-networks";
+    let mut networks = BTreeSet::new();
+    for network in &config.user_networks {
+        let (is_network, is_host) = match network.address {
+            IpAddr::V4(address) => {
+                let host = u32::MAX.checked_shr(network.len.into()).unwrap_or(0);
+                (network.len <= 32 && address.to_bits() & host == 0, network.len == 32)
+            }
+            IpAddr::V6(address) => {
+                let host = u128::MAX.checked_shr(network.len.into()).unwrap_or(0);
+                (network.len <= 128 && address.to_bits() & host == 0, network.len == 128)
+            }
+        };
+        if !is_network || !networks.insert(*network) {
+            let what = format!("{} is no network, or listed twice", written(network));
+            return Err(function_key(key, what, "Give each network once, such as 10.45.0.0/16"));
+        }
+        if is_host && config.base_stations.iter().any(|one| network.address == one.address) {
+            let what = format!("{} is a base station's address", written(network));
+            return Err(function_key(key, what, "Leave it out"));
+        }
+    }
+    if config.fakedrop && !config.user_networks.is_empty() {
+        let what = "`fakedrop` sends packets for nobody on, and these have nowhere to go".into();
+        return Err(function_key(key, what, "Set `fakedrop` to false"));
+    }
+    Ok(())
+}
+
+fn written(network: &Prefixed<IpAddr>) -> String {
+    format!("{}/{}", network.address, network.len)
 }
 
 fn check_rate(key: &'static str, rate: BytesPerSec) -> Result<(), Invalid> {

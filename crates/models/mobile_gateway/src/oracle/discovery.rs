@@ -9,7 +9,7 @@ use model_kit::neighbours::{self, Own, Said};
 use packet::PortId;
 use wire::ethernet;
 
-use super::packets::word;
+use super::packets::{UserPacket, word};
 use super::{Came, Judgement, Model};
 
 impl Model {
@@ -68,6 +68,11 @@ impl Model {
 
     /// What another worker tells of a neighbour, with the link in place of who sent the frame.
     pub(super) fn judge_told(&mut self, frame: &[u8], now: Duration) -> Judgement {
+        if let [3, 2, ..] = frame
+            && frame.len() > ethernet::HEADER_LEN
+        {
+            return self.deliver(UserPacket::of(&frame[ethernet::HEADER_LEN..]), now);
+        }
         if let [3, 1, port, asked, 0, 0, rest @ ..] = frame
             && frame.len() > ethernet::HEADER_LEN
         {

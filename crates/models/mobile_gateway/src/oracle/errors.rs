@@ -17,6 +17,9 @@ pub(super) const EXPIRED: Cause = Cause { reason: "ttl-expired", v4: (11, 0, 0),
 pub(super) const NO_ROUTE: Cause = Cause { reason: "no-route", v4: (3, 0, 0), v6: (1, 0, 0) };
 pub(super) const NOBODY: Cause = Cause { reason: "unknown-user", v4: (3, 1, 0), v6: (1, 3, 0) };
 
+pub(super) const PROHIBITED: Cause =
+    Cause { reason: "user-to-user", v4: (3, 13, 0), v6: (1, 1, 0) };
+
 pub(super) fn too_big(mtu: usize) -> Cause {
     let mtu = mtu as u32;
     Cause { reason: "too-big", v4: (3, 4, mtu), v6: (2, 0, mtu) }

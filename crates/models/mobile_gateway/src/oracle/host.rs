@@ -12,7 +12,8 @@ use wire::{MacAddr, ethernet};
 
 use super::errors::{self, Cause};
 use super::packets::{self, UserPacket};
-use super::{Bearer, Came, Judgement, Model};
+use super::routes::Leads;
+use super::{Bearer, Came, Judgement, Model, prefix_of};
 use crate::section::Section;
 
 /// How much may be said.
@@ -51,20 +52,31 @@ impl Model {
         Err(cause.reason)
     }
 
-    /// A packet of a user goes no further, and the user is told through the tunnel.
+    /// A packet of a user goes no further, and the user is told through the tunnel, or by the
+    /// worker that has the user.
     pub(super) fn refuse_user(
         &mut self,
-        (teid, bearer): (u32, Bearer),
         packet: &UserPacket,
         cause: Cause,
         now: Duration,
     ) -> Judgement {
-        if let Some(error) = self.error(packet, cause, now) {
-            let ether_type = packet.ether_type();
-            let outer = self.tunnelled((teid, bearer), ether_type, &error);
-            let leaving = self.to_station(bearer.base_station, &outer, now);
-            self.neighbours.made.push(leaving.unwrap_or_else(Expected::Drop));
-        }
+        let Some(error) = self.error(packet, cause, now) else { return Err(cause.reason) };
+        let ether_type = packet.ether_type();
+        let (teid, worker) = match packet {
+            UserPacket::V4 { source, .. } => (self.teid_by_ipv4(*source), self.workers.of(*source)),
+            UserPacket::V6 { source, .. } => {
+                (self.teid_by_ipv6(prefix_of(*source)), self.shard.index)
+            }
+        };
+        let leaving = match teid.and_then(|teid| Some((teid, self.bearer(teid)?))) {
+            Some((teid, bearer)) => {
+                let outer = self.tunnelled((teid, bearer), ether_type, &error);
+                self.to_station(bearer.base_station, &outer, now)
+            }
+            None if worker == self.shard.index => Err("unknown-user"),
+            None => Ok(self.packet_to_worker(worker, ether_type, &error)),
+        };
+        self.neighbours.made.push(leaving.unwrap_or_else(Expected::Drop));
         Err(cause.reason)
     }
 
@@ -187,7 +199,7 @@ impl Model {
         outer: &[u8],
         now: Duration,
     ) -> Judgement {
-        let hop = self.routes.to_ipv4(station).ok_or("no-route")?;
+        let hop = self.routes.to_ipv4(station).and_then(Leads::hop).ok_or("no-route")?;
         self.send(hop, ethernet::TYPE_IPV4, outer, now)
     }
 
@@ -206,10 +218,10 @@ impl Model {
     }
 
     /// A packet for a user that is too long for the links to its base station (RFC 1191, RFC 2473
-    /// section 7.1).
+    /// section 7.1); one of another user has made its hop.
     pub(super) fn fit_downlink(
         &mut self,
-        came: Came,
+        came: Option<Came>,
         bearer: (u32, Bearer),
         packet: UserPacket,
         now: Duration,
@@ -221,9 +233,16 @@ impl Model {
         let is_small = ether_type == ethernet::TYPE_IPV6 && most < 1280;
         let cuts_tunnel = self.section.fragment == Fragment::Tunnel || is_small;
         if !cuts_tunnel && !may_be_cut {
-            return self.refuse(came, &packet, errors::too_big(most), now);
+            let cause = errors::too_big(most);
+            return match came {
+                Some(came) => self.refuse(came, &packet, cause, now),
+                None => self.refuse_user(&packet, cause, now),
+            };
         }
-        let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
+        let content = match came {
+            Some(_) => packets::clamped(packet.after_a_hop(), self.section.mss_clamp),
+            None => packet.bytes().to_vec(),
+        };
         let station = bearer.1.base_station;
         if !cuts_tunnel {
             let pieces = errors::pieces(&content, most);

@@ -88,8 +88,12 @@ impl UserPacket {
     }
 
     pub fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    pub fn bytes(&self) -> &[u8] {
         match self {
-            UserPacket::V4 { bytes, .. } | UserPacket::V6 { bytes, .. } => bytes.len(),
+            UserPacket::V4 { bytes, .. } | UserPacket::V6 { bytes, .. } => bytes,
         }
     }
 

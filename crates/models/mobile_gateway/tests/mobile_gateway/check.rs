@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
 use function_kit::Shard;
-use function_mobile_gateway::config::{Fragment, Fragments, Tunnel};
+use function_mobile_gateway::config::{Fragment, Fragments, Tunnel, UserToUser};
 use function_mobile_gateway::reasons;
 use model_kit::Model;
 use model_mobile_gateway::MobileGateway;
@@ -13,6 +13,8 @@ use model_mobile_gateway::sample::{sample, unreachable};
 use testkit::pair::Pair;
 use units::BytesPerSec;
 
+use crate::frames::user_networks;
+
 fn matrix() -> impl Iterator<Item = Section> {
     let tunnels = [Tunnel::GtpU, Tunnel::Vxlan];
     let switches = [(false, false), (false, true), (true, false), (true, true)];
@@ -21,14 +23,14 @@ fn matrix() -> impl Iterator<Item = Section> {
     // Fragments; MTUs towards base stations and the Internet; errors, reports and pings a second, of
     // which no sum of pauses earns half a one.
     let rooms = [
-        (Fragments::default(), (0, 0), (0, 0, 1000)),
-        (SMALL, (1400, 1300), (997, 89, 3)),
-        (Fragments { datagrams: 0, ..SMALL }, (1200, 0), (9973, 9973, 0)),
+        (Fragments::default(), (0, 0), (0, 0, 1000), None),
+        (SMALL, (1400, 1300), (997, 89, 3), Some(UserToUser::Tunnel)),
+        (Fragments { datagrams: 0, ..SMALL }, (1200, 0), (9973, 9973, 0), Some(UserToUser::Drop)),
     ];
     let number_of = move |number: usize| (shapes[number % 3], rooms[number % 3]);
     let sizes = rates.into_iter().enumerate().map(move |(number, rate)| (rate, number_of(number)));
     sizes.flat_map(
-        move |((rate, burst_ms), ((user, bst, server, nhop), (fragments, mtus, said)))| {
+        move |((rate, burst_ms), ((user, bst, server, nhop), (fragments, mtus, said, between)))| {
             tunnels.into_iter().flat_map(move |tunnel| {
                 switches.into_iter().map(move |(ipv6, fakedrop)| Section {
                     tunnel: Some(tunnel),
@@ -38,6 +40,11 @@ fn matrix() -> impl Iterator<Item = Section> {
                     burst_ms,
                     mss_clamp: if user == 1 { 0 } else { 1200 },
                     fragments,
+                    user_networks: match between {
+                        Some(_) if !fakedrop => user_networks(),
+                        _ => Vec::new(),
+                    },
+                    user_to_user: between.unwrap_or(UserToUser::Core),
                     access_mtu: mtus.0,
                     core_mtu: mtus.1,
                     fragment: if fakedrop { Fragment::Tunnel } else { Fragment::Packet },

@@ -29,9 +29,10 @@ proptest! {
         port in 0..2u8,
     ) {
         let mut config = kinds()[kind].clone();
-        if config.ipv6 {
+        if config.ipv6 || !config.user_networks.is_empty() {
             // Downlink packets of one user and one batch are charged IPv4 first, so that which of
-            // them exceeds a rate depends on the batch; how many bytes pass does not.
+            // them exceeds a rate depends on the batch; how many bytes pass does not. Packets of
+            // other users are charged last.
             config.rate_limit = BytesPerSec(1e12);
             // And so is which tunnel packet that is cut has which identification.
             config.fragment = Fragment::Packet;

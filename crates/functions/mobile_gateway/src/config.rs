@@ -56,6 +56,9 @@ pub struct Config {
     /// GTP-U.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 536}]))]
     pub mss_clamp: u16,
+    /// Whether tunnel packets come in by `access` alone and packets for users by `core` alone, and
+    /// others are dropped; false takes each frame for what its bytes are.
+    pub check_ports: bool,
     /// Longest IP packet on the links to base stations, in bytes: at least what every host takes
     /// (RFC 791), or 0 for what the port's interface takes.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
@@ -173,6 +176,7 @@ impl Default for Config {
             rate_limit: BytesPerSec(10_000.0),
             burst_ms: 5.0,
             mss_clamp: 0,
+            check_ports: false,
             access_mtu: 0,
             core_mtu: 0,
             fragment: Fragment::Packet,

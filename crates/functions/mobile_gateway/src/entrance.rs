@@ -42,6 +42,9 @@ impl Pipeline {
 
     /// A frame goes the way of its class.
     fn enter(&mut self, batch: &mut Batch, slot: Slot, class: Class, now: Ticks) {
+        if self.is_at_wrong_port(batch, slot, &class) {
+            return batch.set_verdict(slot, reasons::drop(reasons::WRONG_PORT));
+        }
         match class {
             Class::Uplink { teid, inner } => self.way.enter_uplink(slot, teid, inner),
             Class::Downlink(inner) => self.way.enter_downlink(slot, inner),
@@ -69,6 +72,12 @@ impl Pipeline {
         }
     }
 
+    /// Whether a frame came in by a port by which none of its class does, where that is checked.
+    fn is_at_wrong_port(&self, batch: &Batch, slot: Slot, class: &Class) -> bool {
+        let port = batch.port(slot);
+        self.check_ports && !is_worker(port) && class.comes_by().is_some_and(|own| own != port)
+    }
+
     /// A fragment of a packet for the gateway: the last one that was missing goes on as the whole.
     fn gather(&mut self, batch: &mut Batch, slot: Slot, part: &Part, now: Ticks) {
         let class = match self.put_together(batch, slot, part, now) {
@@ -76,6 +85,7 @@ impl Pipeline {
             Err(reason) => Class::Drop(reason),
         };
         if let Class::Uplink { inner, .. } | Class::Spent { teid: Some(_), inner } = class
+            && !self.is_at_wrong_port(batch, slot, &class)
             && let Some(worker) = self.other_worker(&inner)
         {
             let handed = Handed { kind: Kind::Tunnel, port: batch.port(slot), asked: 0 };

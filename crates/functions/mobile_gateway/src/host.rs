@@ -211,6 +211,34 @@ impl Pipeline {
         }
     }
 
+    /// Senders of packets that match nothing are told.
+    #[inline(always)]
+    pub(super) fn tell_refused(&mut self, batch: &mut Batch, now: Ticks) {
+        if !self.way.refused.is_empty() {
+            self.tell_all_refused(batch, now);
+        }
+    }
+
+    #[cold]
+    fn tell_all_refused(&mut self, batch: &mut Batch, now: Ticks) {
+        for index in 0..self.way.refused.len() {
+            let slot = self.way.refused.as_slice()[index];
+            match batch.verdict(slot) {
+                Verdict::Drop(reasons::UNKNOWN_TEID) => self.report_unknown(batch, slot, now),
+                Verdict::Drop(reason @ reasons::UNKNOWN_USER) => {
+                    self.refuse(batch, slot, (Trouble::NoHost, reason), now);
+                }
+                Verdict::Drop(reason @ reasons::NO_ROUTE) => {
+                    // It is out of its tunnel.
+                    self.way.inner[usize::from(slot)].offset = ethernet::HEADER_LEN as u16;
+                    self.refuse_user(batch, slot, (Trouble::NoRoute, reason), now);
+                }
+                _ => {}
+            }
+        }
+        self.way.refused.clear();
+    }
+
     /// Counts an error; where it was made, if it was.
     fn count(&mut self, told: Result<Slot, Told>) -> Option<Slot> {
         let tally = match told {

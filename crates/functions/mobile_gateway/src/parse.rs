@@ -6,14 +6,14 @@
 
 use std::net::Ipv4Addr;
 
-use packet::Reason;
+use packet::{PortId, Reason};
 use stages::reassembly::Part;
 use wire::gtpu::{self, GTPU_PORT};
 use wire::vxlan::{self, VXLAN_PORT};
 use wire::{Malformed, ethernet, ipv4, ipv6, protocol, udp};
 
 use super::config::Tunnel;
-use super::gateway::Gateway;
+use super::gateway::{ACCESS, CORE, Gateway};
 use super::reasons;
 use super::reassembly::part_of;
 
@@ -53,6 +53,22 @@ pub(super) enum Class {
     Drop(Reason),
 }
 
+impl Class {
+    /// The port by which such a frame comes in; none of what may come in by any.
+    pub fn comes_by(&self) -> Option<PortId> {
+        match self {
+            Class::Uplink { .. }
+            | Class::Spent { teid: Some(_), .. }
+            | Class::Unsupported { .. }
+            | Class::Answer(Question::Echo { .. }) => Some(ACCESS),
+            Class::Downlink(_) | Class::Spent { teid: None, .. } => Some(CORE),
+            Class::Fragment(_) | Class::Icmp | Class::Answer(Question::Arp) | Class::Drop(_) => {
+                None
+            }
+        }
+    }
+}
+
 /// A user's IP packet within a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inner {
@@ -81,6 +97,12 @@ impl Inner {
                 }
             }
         }
+    }
+
+    /// Whether the packet is in a tunnel, as it came in.
+    #[inline(always)]
+    pub fn is_tunnelled(&self) -> bool {
+        usize::from(self.offset) > ethernet::HEADER_LEN
     }
 
     /// Of no packet.

@@ -10,7 +10,7 @@ use engine::{Drops, Function, Refusal, StageClock};
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use machine::memory::prefetch_at;
-use packet::{Batch, Made, PortId, Room, Slot, Verdict};
+use packet::{Batch, Made, PortId, Room, Slot};
 use stages::tunnel::Encapsulation;
 use wire::ethernet;
 
@@ -19,10 +19,10 @@ use super::clamp::clamp;
 use super::config::{Config, Tunnel, UserToUser};
 use super::control::Update;
 use super::gateway::{ACCESS, CORE};
-use super::host::{Host, Trouble};
+use super::host::Host;
 use super::lengths::Lengths;
 use super::neighbours::Neighbours;
-use super::parse::{Addresses, Inner};
+use super::parse::Addresses;
 use super::plain::{Plain, PlainFrames};
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::reassembly::Reassembly;
@@ -48,6 +48,7 @@ pub struct Pipeline {
     /// Fragments that wait; none where they are dropped.
     pub(super) reassembly: Option<Reassembly>,
     pub(super) user_to_user: UserToUser,
+    pub(super) check_ports: bool,
     pub(super) shard: Shard,
     pub(super) steering: Steering,
     pub(super) tallies: Tallies,
@@ -148,12 +149,16 @@ impl Pipeline {
     /// everything else by the full parser.
     fn check(&mut self, batch: &mut Batch, now: Ticks) {
         self.way.clear();
-        let plain = PlainFrames::new(&self.state.gateway);
+        let (plain, checks) = (PlainFrames::new(&self.state.gateway), self.check_ports);
         for slot in batch.slots() {
             match plain.recognise(batch.frame(slot)) {
-                Plain::Uplink { teid, inner } => self.way.enter_uplink(slot, teid, inner),
-                Plain::Downlink(inner) => self.way.enter_downlink(slot, inner),
-                Plain::Not => self.check_fully(batch, slot, now),
+                Plain::Uplink { teid, inner } if !(checks && batch.port(slot) == CORE) => {
+                    self.way.enter_uplink(slot, teid, inner);
+                }
+                Plain::Downlink(inner) if !(checks && batch.port(slot) == ACCESS) => {
+                    self.way.enter_downlink(slot, inner);
+                }
+                _ => self.check_fully(batch, slot, now),
             }
         }
     }
@@ -366,7 +371,7 @@ impl Pipeline {
         way.routed.retain(|slot| {
             let index = usize::from(slot);
             match routes.lookup(destination[index]) {
-                Some(next) if state.is_users(next) && is_out_of_tunnel(&inner[index]) => {
+                Some(next) if state.is_users(next) && inner[index].is_tunnelled() => {
                     crossing.push(slot);
                     return false;
                 }
@@ -401,34 +406,6 @@ impl Pipeline {
             }
             batch.set_verdict(slot, hop.verdict);
         }
-    }
-
-    /// Senders of packets that match nothing are told.
-    #[inline(always)]
-    fn tell_refused(&mut self, batch: &mut Batch, now: Ticks) {
-        if !self.way.refused.is_empty() {
-            self.tell_all_refused(batch, now);
-        }
-    }
-
-    #[cold]
-    fn tell_all_refused(&mut self, batch: &mut Batch, now: Ticks) {
-        for index in 0..self.way.refused.len() {
-            let slot = self.way.refused.as_slice()[index];
-            match batch.verdict(slot) {
-                Verdict::Drop(reasons::UNKNOWN_TEID) => self.report_unknown(batch, slot, now),
-                Verdict::Drop(reason @ reasons::UNKNOWN_USER) => {
-                    self.refuse(batch, slot, (Trouble::NoHost, reason), now);
-                }
-                Verdict::Drop(reason @ reasons::NO_ROUTE) => {
-                    // It is out of its tunnel.
-                    self.way.inner[usize::from(slot)].offset = ethernet::HEADER_LEN as u16;
-                    self.refuse_user(batch, slot, (Trouble::NoRoute, reason), now);
-                }
-                _ => {}
-            }
-        }
-        self.way.refused.clear();
     }
 
     /// Packets to neighbours whose MAC addresses are asked for.
@@ -476,6 +453,7 @@ impl Pipeline {
             piece: Vec::new(),
             reassembly: Reassembly::new(config, &clock)?,
             user_to_user: config.user_to_user,
+            check_ports: config.check_ports,
             shard,
             steering: steering::of_config(config),
             tallies: [0; TALLIES.len()],
@@ -491,10 +469,4 @@ impl Pipeline {
     pub fn state(&self) -> &State {
         &self.state
     }
-}
-
-/// Whether a packet came in a tunnel.
-#[inline(always)]
-fn is_out_of_tunnel(inner: &Inner) -> bool {
-    usize::from(inner.offset) > ethernet::HEADER_LEN
 }

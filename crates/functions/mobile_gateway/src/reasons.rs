@@ -42,6 +42,9 @@ reasons! {
     ICMP_MALFORMED = "icmp-malformed",
     /// A ping to the gateway beyond those that are answered.
     PING_LIMIT = "ping-limit",
+    /// A tunnel packet from the Internet's side, or a packet for a user from that of base stations,
+    /// where that is checked.
+    WRONG_PORT = "wrong-port",
     /// The UDP length is wrong.
     UDP_MALFORMED = "udp-malformed",
     /// The UDP checksum is present and wrong.

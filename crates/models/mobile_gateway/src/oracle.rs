@@ -273,6 +273,11 @@ impl Model {
                 }?;
                 self.uplink(came, teid, packet, now)
             }
+            gtpu::MESSAGE_ECHO_REQUEST
+                if message[0] & gtpu::FLAG_SEQUENCE != 0 && self.is_wrong(came.port, CORE) =>
+            {
+                Err("wrong-port")
+            }
             gtpu::MESSAGE_ECHO_REQUEST if message[0] & gtpu::FLAG_SEQUENCE != 0 => {
                 Ok(self.answer_echo(came, outer, word(message, 8)))
             }
@@ -304,6 +309,9 @@ impl Model {
 
     /// A user's packet came out of a tunnel: whose is it, may it pass, and where does it go?
     fn uplink(&mut self, came: Came, teid: u32, packet: UserPacket, now: Duration) -> Judgement {
+        if self.is_wrong(came.port, CORE) {
+            return Err("wrong-port");
+        }
         if came.is_together
             && let UserPacket::V4 { source, .. } = packet
             && !self.workers.has(source)
@@ -381,6 +389,9 @@ impl Model {
 
     /// A packet for somebody: is it a user, may it pass, and where is the user?
     fn downlink(&mut self, came: Came, packet: UserPacket, now: Duration) -> Judgement {
+        if self.is_wrong(came.port, ACCESS) {
+            return Err("wrong-port");
+        }
         if packet.is_spent() {
             return self.refuse(came, &packet, EXPIRED, now);
         }
@@ -407,6 +418,11 @@ impl Model {
         let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
         let outer = self.tunnelled((teid, bearer), ether_type, &content);
         self.to_station(bearer.base_station, &outer, now)
+    }
+
+    /// Whether a frame came in by a port by which none such does, and that is checked.
+    fn is_wrong(&self, came_by: PortId, never: PortId) -> bool {
+        self.section.check_ports && came_by == never
     }
 
     /// A packet leaves to a next hop, or waits until that has answered.

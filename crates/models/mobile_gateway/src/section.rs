@@ -51,6 +51,9 @@ pub struct Section {
     /// bytes, and 20 less over IPv6; 0 leaves it as it is. Not in TIPSY.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 536}]))]
     pub mss_clamp: u16,
+    /// Whether tunnel packets come in by `access` alone and packets for users by `core` alone. Not
+    /// in TIPSY.
+    pub check_ports: bool,
     /// Longest IP packet on the links to base stations, in bytes, or 0 for any; at least what every
     /// host takes (RFC 791). Not in TIPSY.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
@@ -132,6 +135,7 @@ impl Default for Section {
             rate_limit: BytesPerSec(10_000.0),
             burst_ms: 5.0,
             mss_clamp: 0,
+            check_ports: false,
             access_mtu: 0,
             core_mtu: 0,
             fragment: Fragment::Packet,
@@ -183,6 +187,7 @@ impl Section {
             rate_limit: self.rate_limit,
             burst_ms: self.burst_ms,
             mss_clamp: self.mss_clamp,
+            check_ports: self.check_ports,
             access_mtu: self.access_mtu,
             core_mtu: self.core_mtu,
             fragment: self.fragment,

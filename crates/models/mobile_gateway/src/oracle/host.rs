@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use function_mobile_gateway::config::{Fragment, Tunnel};
-use function_mobile_gateway::gateway::ACCESS;
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::check::Expected;
 use model_kit::slow::Bucket;
 use packet::PortId;
@@ -139,6 +139,9 @@ impl Model {
 
     /// TS 29.281 section 5.2.1: which extension headers are understood, to who sent another one.
     pub(super) fn report_extension(&mut self, came: Came, kind: u8, now: Duration) -> Judgement {
+        if self.is_wrong(came.port, CORE) {
+            return Err("wrong-port");
+        }
         let may_be_told = kind != 26 && kind != 31 && self.section.gtp_errors_per_s > 0;
         if may_be_told && self.buckets.reports.takes(now) {
             self.report(came, 31, &[141, 2, 0x85, 0xc0]);

@@ -67,6 +67,12 @@ pub(super) fn lengths(sample: &mut Sample) {
             sample.access("a packet of a user of a length around what passes", frame);
         }
     }
+    let whole = sample.make.packet(&sample.visitor, true, 100);
+    let tunnelled = sample.make.tunnelled(&sample.visitor, &whole);
+    sample.core("a tunnel packet from the Internet's side", tunnelled);
+    let whole = sample.make.packet(&sample.visitor, false, 100);
+    let plain = sample.make.over_core(&whole);
+    sample.access("a packet for a user from the side of base stations", plain);
     if !ipv6 {
         return;
     }
@@ -85,6 +91,9 @@ pub(super) fn lengths(sample: &mut Sample) {
 /// Drop reasons that these do not reach, each with the cause.
 pub(super) fn unreachable(config: &Section) -> Vec<(&'static str, &'static str)> {
     let mut reasons = Vec::new();
+    if !config.check_ports {
+        reasons.push(("wrong-port", "ports are not checked"));
+    }
     if config.pings_per_s == 0 {
         reasons.push(("icmp-malformed", "no pings are answered"));
     }

@@ -45,6 +45,7 @@ fn matrix() -> impl Iterator<Item = Section> {
                         _ => Vec::new(),
                     },
                     user_to_user: between.unwrap_or(UserToUser::Core),
+                    check_ports: mtus.1 > 0,
                     access_mtu: mtus.0,
                     core_mtu: mtus.1,
                     fragment: if fakedrop { Fragment::Tunnel } else { Fragment::Packet },

@@ -38,6 +38,7 @@ pub fn kinds() -> Vec<Section> {
                 rate_limit: BytesPerSec(100_000.0),
                 burst_ms: 25.003,
                 mss_clamp: if fakedrop { 1200 } else { 0 },
+                check_ports: ipv6 && fakedrop,
                 access_mtu: if fakedrop { 1400 } else { 0 },
                 core_mtu: if ipv6 { 1300 } else { 0 },
                 fragment: if ipv6 { Fragment::Tunnel } else { Fragment::Packet },

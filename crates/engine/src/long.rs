@@ -18,10 +18,10 @@
 use std::io;
 
 use machine::clock::Ticks;
-use offload::{Gso, Header, Join, Segments, segments, whole};
+use offload::{Gso, Header, Join, Kinds, Segments, begun, segments, whole};
 use packet::{BATCH_MAX, Batch, Long, PortId, Room, Slot};
 
-use crate::port::Port;
+use crate::port::{Port, QueueCounters};
 
 /// Takes frames that a port has received into a batch, whatever they lack. It holds a long segment
 /// that is being cut, which may take several batches.
@@ -32,6 +32,7 @@ pub struct Intake {
     held: [Option<(Slot, Join)>; CONNECTIONS],
     /// Whose place the next connection has.
     next: usize,
+    is_dry: bool,
 }
 
 /// What came of a frame.
@@ -49,14 +50,64 @@ pub struct Taken {
     pub unfit: u64,
 }
 
+/// Places of reasons among those of a port ([`QueueCounters::dropped`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Losses {
+    /// Of [`Taken::too_long`].
+    pub too_long: usize,
+    /// Of [`Taken::unfit`].
+    pub unfit: usize,
+}
+
 impl Default for Intake {
     fn default() -> Intake {
-        let frame = Vec::with_capacity(FRAME_BYTES_MAX);
-        Intake { frame, rest: None, held: [None; CONNECTIONS], next: 0 }
+        let frame = Vec::with_capacity(LONG_FRAME_BYTES_MAX);
+        Intake { frame, rest: None, held: [None; CONNECTIONS], next: 0, is_dry: true }
     }
 }
 
 impl Intake {
+    /// Takes what `next` hands on of a port's frames, until there are `limit` of them in the batch
+    /// or no more, counts them and what was lost, and returns their number. `next` takes one
+    /// ([`Intake::take`]), or returns `None` where none waits.
+    #[inline]
+    pub fn round(
+        &mut self,
+        (batch, port): (&mut Batch, PortId),
+        limit: usize,
+        (counters, losses): (&QueueCounters, Losses),
+        mut next: impl FnMut(&mut Intake, &mut Batch) -> Option<Taken>,
+    ) -> usize {
+        let limit = limit.min(batch.remaining());
+        let (mut count, mut joined, mut bytes, mut lost) = (0, 0, 0, 0);
+        self.is_dry = false;
+        while count + lost < limit && bytes < ROUND_BYTES {
+            let taken = match self.is_idle() {
+                true => match next(self, batch) {
+                    Some(taken) => taken,
+                    None => {
+                        self.is_dry = true;
+                        break;
+                    }
+                },
+                false => self.go_on(batch, port, limit - count),
+            };
+            count += taken.frames;
+            joined += taken.joined;
+            bytes += taken.bytes;
+            if taken.too_long + taken.unfit > 0 {
+                counters.dropped(losses.too_long, taken.too_long);
+                counters.dropped(losses.unfit, taken.unfit);
+                lost += (taken.too_long + taken.unfit) as usize;
+            }
+        }
+        self.end(batch);
+        if count > 0 {
+            counters.received(count + joined, bytes);
+        }
+        count
+    }
+
     /// Takes a frame that came in parts, of which the header says what it lacks; a part of four
     /// bytes or none is a tag that is put back between the others. There must be room in the batch
     /// for a frame, and nothing left to do ([`Intake::is_idle`]).
@@ -68,20 +119,56 @@ impl Intake {
         parts: [&[u8]; 3],
         header: &Header,
     ) -> Taken {
-        if *header != Header::default() {
-            return self.take_unfinished(batch, port, parts, header);
-        }
-        if batch.joins() && parts[1].is_empty() && is_tcp(parts[0]) {
+        let len = parts.iter().map(|part| part.len()).sum();
+        if header.is_nothing() && batch.joins() && parts[1].is_empty() && is_tcp(parts[0]) {
             return self.take_joining(batch, port, parts[0]);
         }
-        let len = parts.iter().map(|part| part.len()).sum();
-        match batch.append(port, len) {
-            Some(room) => {
-                fill(room, parts);
-                Taken { frames: 1, bytes: len, ..Taken::default() }
-            }
-            None => Taken { too_long: 1, ..Taken::default() },
+        let start = header.checksum_start.saturating_add(parts[1].len() as u16);
+        let header = Header { checksum_start: start, ..*header };
+        self.take_filled((batch, port), len, &header, |room| fill(room, parts))
+    }
+
+    /// Takes a frame of this length as [`Intake::take`] does; `write` writes it where it goes.
+    #[inline]
+    pub fn take_written(
+        &mut self,
+        (batch, port): (&mut Batch, PortId),
+        len: usize,
+        header: &Header,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Taken {
+        if !header.is_nothing() || !batch.joins() || len > batch.frame_room() {
+            return self.take_filled((batch, port), len, header, write);
         }
+        // Joined it is where it is known.
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.resize(len, 0);
+        write(&mut frame);
+        let taken = self.take(batch, port, [&frame, &[], &[]], header);
+        self.frame = frame;
+        taken
+    }
+
+    #[inline]
+    fn take_filled(
+        &mut self,
+        (batch, port): (&mut Batch, PortId),
+        len: usize,
+        header: &Header,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Taken {
+        if header.gso != Gso::None {
+            return self.take_long((batch, port), len, header, write);
+        }
+        let Some(room) = batch.append(port, len) else {
+            return Taken { too_long: 1, ..Taken::default() };
+        };
+        write(room);
+        if !header.is_nothing() && segments(room, header).is_err() {
+            batch.drop_last();
+            return Taken { unfit: 1, ..Taken::default() };
+        }
+        Taken { frames: 1, bytes: len, ..Taken::default() }
     }
 
     /// Takes a frame of TCP, joined with the one before it of its connection if it follows that.
@@ -132,47 +219,46 @@ impl Intake {
         }
     }
 
-    fn take_unfinished(
+    fn take_long(
         &mut self,
-        batch: &mut Batch,
-        port: PortId,
-        parts: [&[u8]; 3],
+        (batch, port): (&mut Batch, PortId),
+        len: usize,
         header: &Header,
+        write: impl FnOnce(&mut [u8]),
     ) -> Taken {
-        let len = parts.iter().map(|part| part.len()).sum();
-        let start = header.checksum_start.saturating_add(parts[1].len() as u16);
-        let header = Header { checksum_start: start, ..*header };
-        let (too_long, unfit) =
-            (Taken { too_long: 1, ..Taken::default() }, Taken { unfit: 1, ..Taken::default() });
-        if header.gso == Gso::None {
-            let Some(room) = batch.append(port, len) else { return too_long };
-            fill(room, parts);
-            if segments(room, &header).is_err() {
-                batch.drop_last();
-                return unfit;
-            }
-            return Taken { frames: 1, bytes: len, ..Taken::default() };
-        }
-        if len > FRAME_BYTES_MAX {
-            return too_long;
+        if len > LONG_FRAME_BYTES_MAX {
+            return Taken { too_long: 1, ..Taken::default() };
         }
         self.frame.clear();
-        parts.iter().for_each(|part| self.frame.extend_from_slice(part));
-        if batch.long_room() > 0
-            && let Some(payload_len) = whole(&self.frame, &header)
-            && let Some(long) = Long::new(payload_len, header.segment_len)
-            && let Some(room) = batch.append_long(port, len, long)
-        {
-            room.copy_from_slice(&self.frame);
-            return Taken { frames: 1, bytes: len, ..Taken::default() };
+        match batch.append_open(port, len) {
+            Some(room) => {
+                write(room);
+                if let Some(payload_len) = whole(room, header)
+                    && let Some(long) = Long::new(payload_len, header.segment_len)
+                    && batch.settle(long)
+                {
+                    return Taken { frames: 1, bytes: len, ..Taken::default() };
+                }
+                self.frame.extend_from_slice(batch.frame((batch.len() - 1) as Slot));
+                batch.drop_last();
+            }
+            None => {
+                self.frame.resize(len, 0);
+                write(&mut self.frame);
+            }
         }
-        match segments(&mut self.frame, &header) {
+        match segments(&mut self.frame, header) {
             Ok(rest) => {
                 self.rest = Some(rest);
                 self.go_on(batch, port, 1)
             }
-            Err(_) => unfit,
+            Err(_) => Taken { unfit: 1, ..Taken::default() },
         }
+    }
+
+    /// Whether the last round took all that there was.
+    pub fn is_dry(&self) -> bool {
+        self.is_dry
     }
 
     /// Whether there is nothing left of a long segment.
@@ -227,6 +313,29 @@ fn fill(room: &mut [u8], parts: [&[u8]; 3]) {
     }
 }
 
+/// Why a frame does not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// It is, or its frames are, longer than what the link takes.
+    TooLong,
+    /// Nothing can be made of it.
+    Unfit,
+}
+
+/// The header that says of a long segment into what it is to be cut, where it leaves whole over a link
+/// that takes frames of this many bytes; its checksum is begun. Any other frame lacks nothing.
+///
+/// # Errors
+/// Why it must not leave.
+#[inline]
+pub fn announced(batch: &mut Batch, slot: Slot, frame_bytes_max: usize) -> Result<Header, Unsent> {
+    if batch.longest(slot) > frame_bytes_max {
+        return Err(Unsent::TooLong);
+    }
+    let Some(long) = batch.long(slot) else { return Ok(Header::default()) };
+    begun(batch.frame_mut(slot), long.piece_len() as u16).map_err(|_| Unsent::Unfit)
+}
+
 /// Sends batches with long segments by ports that do not take them.
 pub(crate) struct Cutting {
     pieces: Batch,
@@ -262,19 +371,22 @@ impl Cutting {
         Ok(Cutting { pieces: Batch::new(BATCH_MAX, room)? })
     }
 
-    /// Sends frames in their order, long ones in pieces.
+    /// Sends frames in their order, long ones that are of none of these kinds in pieces.
     #[cold]
     pub(crate) fn transmit(
         &mut self,
-        port: &mut dyn Port,
+        (port, kinds): (&mut dyn Port, Kinds),
         batch: &mut Batch,
         slots: &[Slot],
         now: Ticks,
     ) -> Sent {
         let (mut rest, mut sent) = (slots, Sent::default());
         while !rest.is_empty() {
-            let usual = rest.iter().take_while(|slot| batch.long(**slot).is_none()).count();
-            let (before, from) = rest.split_at(usual);
+            let passes = |slot: &&Slot| {
+                batch.long(**slot).is_none() || kinds.have_frame(batch.frame(**slot))
+            };
+            let passing = rest.iter().take_while(passes).count();
+            let (before, from) = rest.split_at(passing);
             if !before.is_empty() {
                 sent.accepted += port.transmit(batch, before, now);
             }
@@ -312,10 +424,12 @@ impl Cutting {
 
 /// Connections whose frames are joined at a time.
 const CONNECTIONS: usize = 4;
+/// Bytes after which a round ends: long segments are to be sent while a cache still has them.
+const ROUND_BYTES: usize = 512 << 10;
 /// The protocol's number.
 const TCP: u8 = 6;
-/// Longest frame that is cut, in bytes: the longest packet of IPv4, its header and its tags.
-const FRAME_BYTES_MAX: usize = 65_535 + 64;
+/// Longest frame that is cut, in bytes: the longest packet of IPv4, and what may stand before it.
+pub const LONG_FRAME_BYTES_MAX: usize = 65_535 + 64;
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ mod segment;
 mod law;
 
 pub use coalesce::Coalescer;
-pub use header::{Gso, HEADER_LEN, Header};
+pub use header::{Gso, HEADER_LEN, Header, Kinds};
 pub use join::{JOINED_BYTES_MAX, Join};
 pub use law::LAW;
 pub use segment::{SEGMENTS_MAX, Segments, Unfit, begun, complete_begun, segments, whole};

@@ -175,14 +175,36 @@ impl Batch {
     /// Appends a long segment as [`Batch::append`] does a frame; `None` also where one of its
     /// pieces would be longer than the room of a frame.
     pub fn append_long(&mut self, port: PortId, len: usize, long: Long) -> Option<&mut [u8]> {
-        let piece = len.checked_sub(long.payload_len())? + long.piece_len();
-        if self.count >= self.capacity || len > self.room.long || piece > self.room.frame {
+        self.append_open(port, len)?;
+        match self.settle(long) {
+            true => Some(self.frame_mut((self.count - 1) as Slot)),
+            false => {
+                self.drop_last();
+                None
+            }
+        }
+    }
+
+    /// Appends what may turn out to be a long segment as [`Batch::append`] does a frame, if there
+    /// is room for one; then [`Batch::settle`] says what it is, or it is to be dropped again.
+    pub fn append_open(&mut self, port: PortId, len: usize) -> Option<&mut [u8]> {
+        if self.count >= self.capacity || len > self.room.long {
             return None;
         }
-        self.has_long = true;
-        self.append_within(port, len)?;
-        self.long[self.count - 1] = Some(long);
-        Some(self.frame_mut((self.count - 1) as Slot))
+        self.append_within(port, len)
+    }
+
+    /// Says that the last frame is a long segment; returns false, without any change, where one of
+    /// its pieces would be longer than the room of a frame.
+    pub fn settle(&mut self, long: Long) -> bool {
+        let Some(last) = self.count.checked_sub(1) else { return false };
+        let head_len = usize::from(self.len[last]).checked_sub(long.payload_len());
+        let fits = head_len.is_some_and(|len| len + long.piece_len() <= self.room.frame);
+        if fits {
+            self.has_long = true;
+            self.long[last] = Some(long);
+        }
+        fits
     }
 
     /// Appends a frame as [`Batch::append`] does, or a long segment.

@@ -137,6 +137,7 @@ fn what_is_too_long_or_not_what_is_said_is_counted() {
 struct Keeper {
     kept: Vec<(u8, usize)>,
     room: usize,
+    kinds: Kinds,
 }
 
 impl Port for Keeper {
@@ -147,14 +148,15 @@ impl Port for Keeper {
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], _: Ticks) -> usize {
         let taken = slots.len().min(self.room - self.kept.len());
         let of = |slot: &Slot| (batch.frame(*slot)[41], batch.frame_len(*slot) - 54);
-        assert!(slots.iter().all(|slot| batch.long(*slot).is_none()), "pieces alone");
+        let has_long = slots.iter().any(|slot| batch.long(*slot).is_some());
+        assert!(!has_long || self.kinds.tcp_ipv4, "pieces alone");
         self.kept.extend(slots[..taken].iter().map(of));
         taken
     }
 }
 
 #[test]
-fn a_port_that_takes_no_long_segments_gets_pieces_in_their_order() {
+fn a_port_gets_long_segments_of_the_kinds_that_it_takes_and_pieces_of_others_in_their_order() {
     let room = Room { headroom: 128, frame: 1514, long: LONG_BYTES_MAX };
     let mut cutting = Cutting::new(room).expect("memory");
     let mut batch = batch(8, LONG_BYTES_MAX);
@@ -165,16 +167,25 @@ fn a_port_that_takes_no_long_segments_gets_pieces_in_their_order() {
     };
     [100, 1200, 200, 2100, 60_000].into_iter().for_each(&mut add);
     let mut keeper = Keeper { room: 1000, ..Keeper::default() };
-    let sent = cutting.transmit(&mut keeper, &mut batch, &[0, 1, 2, 3], 0);
+    let sent = cutting.transmit((&mut keeper, Kinds::NONE), &mut batch, &[0, 1, 2, 3], 0);
     assert_eq!(sent, Sent { accepted: 4, unfit: 0 });
     let lens: Vec<usize> = keeper.kept.iter().map(|piece| piece.1).collect();
     assert_eq!(lens, [100, 1000, 200, 200, 1000, 1000, 100]);
+    for (kinds, expected) in [
+        (Kinds { tcp_ipv4: false, ..Kinds::ALL }, lens.clone()),
+        (Kinds { tcp_ipv4: true, ..Kinds::NONE }, vec![100, 1200, 200, 2100]),
+    ] {
+        let mut keeper = Keeper { room: 1000, kinds, ..Keeper::default() };
+        let sent = cutting.transmit((&mut keeper, kinds), &mut batch, &[0, 1, 2, 3], 0);
+        assert_eq!(sent, Sent { accepted: 4, unfit: 0 });
+        assert_eq!(keeper.kept.iter().map(|piece| piece.1).collect::<Vec<_>>(), expected);
+    }
     // It is full within the second one.
     let mut keeper = Keeper { room: 3, ..Keeper::default() };
-    let sent = cutting.transmit(&mut keeper, &mut batch, &[3, 1], 0);
+    let sent = cutting.transmit((&mut keeper, Kinds::NONE), &mut batch, &[3, 1], 0);
     assert_eq!(sent, Sent { accepted: 1, unfit: 0 });
     // Somebody has made something else of it.
     batch.frame_mut(4)[23] = 1;
-    let sent = cutting.transmit(&mut keeper, &mut batch, &[4], 0);
+    let sent = cutting.transmit((&mut keeper, Kinds::NONE), &mut batch, &[4], 0);
     assert_eq!(sent, Sent { accepted: 0, unfit: 1 });
 }

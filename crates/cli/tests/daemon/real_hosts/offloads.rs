@@ -236,6 +236,37 @@ fn long_datagrams_arrive_as_those_that_they_stand_for() {
     assert_eq!(checksums_wrong(&hosts.right), 0);
 }
 
+#[test]
+fn two_switches_that_share_memory_carry_connections_of_hosts_as_they_come() {
+    let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];
+    let Some(hosts) = Hosts::new(&["ping", "ethtool", "python3"], &LEFT, &right) else { return };
+    set(&hosts, USUAL);
+    let path = hosts.lab.folder.path().join("link");
+    let switch = |name: &str, interface: &str, keys: &str| {
+        let text = format!(
+            "function: {{name: l2-switch}}\nports:\n  \
+             downlink: {{type: af-packet, interface: {interface}}}\n  \
+             uplink: {{type: vhost-user, path: {}, {keys}}}\nworkers: {{idle: sleep}}\n",
+            path.display()
+        );
+        hosts.lab.start(&hosts.lab.write(&format!("{name}.yaml"), &text))
+    };
+    let near = switch("near", "a0", "role: backend");
+    // Whether the far one takes what frames lack, or gets them whole.
+    for keys in ["role: frontend", "role: frontend, offloads: false"] {
+        let _far = switch("far", "b0", keys);
+        wait_for(&hosts, &near, "10.0.0.2");
+        let (code, shown, _) = hosts.lab.run(&["show", "all", "--json", "--name", "near"]);
+        assert!(code == 0 && shown.contains("host-tso4") != keys.contains("false"), "{shown}");
+        for address in ["10.0.0.2", "3fff:0:0:1::2"] {
+            exchange((&hosts.left, &hosts.right), address, LEN);
+        }
+        datagrams((&hosts.left, &hosts.right), ("INET", "10.0.0.2"));
+        datagrams((&hosts.right, &hosts.left), ("INET6", "3fff:0:0:1::1"));
+    }
+    assert_eq!(checksums_wrong(&hosts.left) + checksums_wrong(&hosts.right), 0);
+}
+
 /// Sends long datagrams from one host to another, and compares what arrives.
 fn datagrams((from, to): (&Namespace, &Namespace), (family, address): (&str, &str)) {
     // Whether routers may fragment them: then they are cut as they come in.

@@ -5,10 +5,11 @@
 //! a port's frame, with what it lacks -- Intake --> batch --> function --> port that takes them
 //!                       in pieces else                                '-> Cutting --> any other port
 //! ```
-//! Frames of TCP that follow each other in what a port has got at once are joined, where all ports
-//! of the worker take long segments: what they are cut into again are the frames that they were,
-//! but for the identification, which says nothing of packets that stay whole (RFC 6864 section
-//! 4.1).
+//! Frames of TCP or UDP that follow each other in what a port has got at once are joined, where all
+//! ports of the worker take long segments of the kind: what they are cut into again are the frames
+//! that they were, but for the identification, which says nothing of packets that stay whole (RFC
+//! 6864 section 4.1). No frame overtakes another of its connection: where sequence numbers do not
+//! say what stands between two of them, whatever might ends what is joined.
 //!
 //! What a frame of the kernel lacks is a checksum that is only begun, and that it was cut. The
 //! first is made good at once, so that no function meets it. A long segment is carried whole only
@@ -19,7 +20,7 @@ use std::io;
 
 use machine::clock::Ticks;
 use offload::{Gso, Header, Join, Kinds, Segments, begun, segments, whole};
-use packet::{BATCH_MAX, Batch, Long, PortId, Room, Slot};
+use packet::{BATCH_MAX, Batch, Joins, Long, PortId, Room, Slot};
 
 use crate::port::{Port, QueueCounters};
 
@@ -120,8 +121,13 @@ impl Intake {
         header: &Header,
     ) -> Taken {
         let len = parts.iter().map(|part| part.len()).sum();
-        if header.is_nothing() && batch.joins() && parts[1].is_empty() && is_tcp(parts[0]) {
-            return self.take_joining(batch, port, parts[0]);
+        // What has a tag is of no connection of what has none.
+        if parts[1].is_empty() {
+            match joining(batch, parts[0], header) {
+                Joining::May => return self.take_joining((batch, port), parts[0], header),
+                Joining::Parts => self.end_datagrams(batch),
+                Joining::Beside => {}
+            }
         }
         let start = header.checksum_start.saturating_add(parts[1].len() as u16);
         let header = Header { checksum_start: start, ..*header };
@@ -137,7 +143,10 @@ impl Intake {
         header: &Header,
         write: impl FnOnce(&mut [u8]),
     ) -> Taken {
-        if !header.is_nothing() || !batch.joins() || len > batch.frame_room() {
+        let Joins { segments, datagrams, .. } = batch.joins();
+        let is_one = header.gso == Gso::None && len <= batch.frame_room();
+        if !is_one || !(segments || datagrams) {
+            self.end_datagrams(batch);
             return self.take_filled((batch, port), len, header, write);
         }
         // Joined it is where it is known.
@@ -171,35 +180,42 @@ impl Intake {
         Taken { frames: 1, bytes: len, ..Taken::default() }
     }
 
-    /// Takes a frame of TCP, joined with the one before it of its connection if it follows that.
-    fn take_joining(&mut self, batch: &mut Batch, port: PortId, frame: &[u8]) -> Taken {
+    /// Takes a frame, joined with the one before it of its connection if it follows that.
+    fn take_joining(
+        &mut self,
+        (batch, port): (&mut Batch, PortId),
+        frame: &[u8],
+        header: &Header,
+    ) -> Taken {
         let len = frame.len();
-        let mut join = Join::of(frame);
-        let mut place = None;
-        if let Some(join) = &mut join {
-            place = self.held.iter().position(|held| {
-                held.is_some_and(|(slot, of)| of.is_of(batch.frame(slot), (join, frame)))
-            });
-            if let Some((slot, of)) = place.and_then(|place| self.held[place].as_mut())
-                && batch.frame_len(*slot) + len <= batch.long_room()
-                && let Some(payload) = of.take(batch.frame_mut(*slot), (join, frame))
-                && batch.extend(*slot, &frame[payload])
-            {
-                return Taken { joined: 1, bytes: len, ..Taken::default() };
-            }
-        }
         let Some(room) = batch.append(port, len) else {
             return Taken { too_long: 1, ..Taken::default() };
         };
         room.copy_from_slice(frame);
-        let slot = (batch.len() - 1) as Slot;
-        if let Some(join) = join.filter(|join| join.may_be_followed(frame)) {
+        if !header.is_nothing() && segments(room, header).is_err() {
+            batch.drop_last();
+            return Taken { unfit: 1, ..Taken::default() };
+        }
+        let last = (batch.len() - 1) as Slot;
+        let Some(mut join) = Join::of(batch.frame(last)) else {
+            self.end_datagrams(batch);
+            return Taken { frames: 1, bytes: len, ..Taken::default() };
+        };
+        let place = self.held.iter().position(|held| {
+            held.is_some_and(|(slot, of)| of.is_of(batch.frame(slot), (&join, batch.frame(last))))
+        });
+        if let Some((slot, of)) = place.and_then(|place| self.held[place].as_mut())
+            && batch.join(*slot, |held, frame| of.take(held, (&mut join, frame)))
+        {
+            return Taken { joined: 1, bytes: len, ..Taken::default() };
+        }
+        if join.may_be_followed(batch.frame(last)) {
             let place = place.unwrap_or_else(|| {
                 self.next = (self.next + 1) % CONNECTIONS;
                 self.next
             });
             self.finish(batch, place);
-            self.held[place] = Some((slot, join));
+            self.held[place] = Some((last, join));
         }
         Taken { frames: 1, bytes: len, ..Taken::default() }
     }
@@ -207,8 +223,16 @@ impl Intake {
     /// Makes long segments of the frames that were joined: a port has no more for now.
     #[inline]
     pub fn end(&mut self, batch: &mut Batch) {
-        if batch.joins() {
-            (0..CONNECTIONS).for_each(|place| self.finish(batch, place));
+        (0..CONNECTIONS).for_each(|place| self.finish(batch, place));
+    }
+
+    /// The same for datagrams alone: one comes that is not joined, and whose place behind those
+    /// that came before it no sequence number tells.
+    fn end_datagrams(&mut self, batch: &mut Batch) {
+        for place in 0..CONNECTIONS {
+            if self.held[place].is_some_and(|(_, join)| !join.is_tcp()) {
+                self.finish(batch, place);
+            }
         }
     }
 
@@ -293,14 +317,42 @@ impl Intake {
     }
 }
 
-/// Whether a frame without tag is most likely of TCP.
+/// What a frame without tag means for those that are joined.
+enum Joining {
+    /// It may be joined, too.
+    May,
+    /// It may be of the connection of datagrams that are, and stands behind them.
+    Parts,
+    /// Nothing.
+    Beside,
+}
+
+/// What a frame means for those that are joined, as far as its first bytes tell.
 #[inline(always)]
-fn is_tcp(frame: &[u8]) -> bool {
-    let Some(head) = frame.first_chunk::<24>() else { return false };
-    match [head[12], head[13]] {
-        [0x08, 0x00] => head[23] == TCP,
-        [0x86, 0xdd] => head[20] == TCP,
-        _ => false,
+fn joining(batch: &Batch, frame: &[u8], header: &Header) -> Joining {
+    let joins = batch.joins();
+    if !joins.segments && !joins.datagrams {
+        return Joining::Beside;
+    }
+    let Some(head) = frame.first_chunk::<24>() else { return Joining::Beside };
+    let (protocol, ports) = match [head[12], head[13]] {
+        [0x08, 0x00] => (head[23], 34),
+        [0x86, 0xdd] => (head[20], 54),
+        _ => return Joining::Beside,
+    };
+    let is_one = header.gso == Gso::None;
+    match protocol {
+        TCP if is_one && joins.segments => Joining::May,
+        TCP | ICMP | ICMPV6 => Joining::Beside,
+        UDP if is_one && joins.datagrams => match frame.get(ports + 2..ports + 4) {
+            Some(&[high, low]) if joins.except.contains(&u16::from_be_bytes([high, low])) => {
+                Joining::Beside
+            }
+            Some(_) => Joining::May,
+            None => Joining::Parts,
+        },
+        // Extension headers of IPv6 may stand before anything.
+        _ => Joining::Parts,
     }
 }
 
@@ -322,8 +374,8 @@ pub enum Unsent {
     Unfit,
 }
 
-/// The header that says of a long segment into what it is to be cut, where it leaves whole over a link
-/// that takes frames of this many bytes; its checksum is begun. Any other frame lacks nothing.
+/// The header that says of a long segment into what it is to be cut, where it leaves whole over a
+/// link that takes frames of this many bytes; its checksum is begun. Any other frame lacks nothing.
 ///
 /// # Errors
 /// Why it must not leave.
@@ -426,8 +478,11 @@ impl Cutting {
 const CONNECTIONS: usize = 4;
 /// Bytes after which a round ends: long segments are to be sent while a cache still has them.
 const ROUND_BYTES: usize = 512 << 10;
-/// The protocol's number.
+/// The protocols' numbers.
 const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
 /// Longest frame that is cut, in bytes: the longest packet of IPv4, and what may stand before it.
 pub const LONG_FRAME_BYTES_MAX: usize = 65_535 + 64;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use machine::clock::{self, Ticks};
 use offload::Kinds;
-use packet::{Batch, PortId, Room, Slots, Verdict};
+use packet::{Batch, Joins, PortId, Room, Slots, Verdict};
 
 use crate::control::{ControlEnd, Controller, control};
 use crate::counters::{CounterReader, CounterWriter, Counts, counters};
@@ -247,7 +247,11 @@ impl<F: Function> Worker<F> {
 
     /// Takes note of what all ports have in common.
     fn look_at_ports(&mut self) {
-        self.batch.set_joins(self.ports.iter().all(|port| port.takes_long().have_tcp()));
+        let all_take =
+            |has: fn(Kinds) -> bool| self.ports.iter().all(|port| has(port.takes_long()));
+        let (segments, datagrams) = (all_take(Kinds::have_tcp), all_take(|kinds| kinds.udp));
+        let except = self.function.reads_datagrams();
+        self.batch.set_joins(Joins { segments, datagrams, except });
     }
 
     /// Executes one order, between two batches.

@@ -71,7 +71,7 @@ impl Port for Queue {
     }
 
     fn takes_long(&self) -> Kinds {
-        Kinds::ALL
+        self.shared.kinds
     }
 
     fn is_up(&mut self) -> bool {

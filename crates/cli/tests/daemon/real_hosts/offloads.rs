@@ -232,8 +232,32 @@ fn long_datagrams_arrive_as_those_that_they_stand_for() {
     for (family, address) in [("INET", "10.0.1.1"), ("INET6", "3fff:0:0:2::1")] {
         wait_for(&hosts, &router, address);
         datagrams((&hosts.left, &hosts.right), (family, address));
+        short_datagrams((&hosts.left, &hosts.right), address);
     }
     assert_eq!(checksums_wrong(&hosts.right), 0);
+}
+
+/// Sends short datagrams in bursts, which are joined on the way, and compares what arrives.
+fn short_datagrams((from, to): (&Namespace, &Namespace), address: &str) {
+    let any = if address.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
+    let socket = to.run(|| UdpSocket::bind((address, 0))).expect("runs").expect("its address");
+    socket.set_read_timeout(Some(PATIENCE)).expect("an option");
+    let port = socket.local_addr().expect("it has one").port();
+    let sender = from.run(|| UdpSocket::bind(any)).expect("runs").expect("an address");
+    sender.connect((address, port)).expect("a route");
+    for burst in 0..20 {
+        // As many as wait at a socket by default; each fifth one is shorter.
+        let sent: Vec<Vec<u8>> =
+            (0..100).map(|at| vec![burst ^ at; if at % 5 == 4 { 9 } else { 18 }]).collect();
+        for datagram in &sent {
+            assert_eq!(again(|| sender.send(datagram)).expect("it leaves"), datagram.len());
+        }
+        let mut room = [0; 100];
+        for (at, datagram) in sent.iter().enumerate() {
+            let len = again(|| socket.recv(&mut room)).expect("it arrives");
+            assert!(room[..len] == datagram[..], "{address}: {burst} {at}: {:?}", &room[..len]);
+        }
+    }
 }
 
 #[test]

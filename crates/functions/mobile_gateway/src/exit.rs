@@ -36,7 +36,7 @@ impl Pipeline {
 
 impl Exit<'_> {
     /// A packet for the user of a bearer, without padding, goes into its tunnel.
-    pub fn into_tunnel(&mut self, slot: Slot, bearer: u32, is_ipv6: bool) {
+    pub fn enter_tunnel(&mut self, slot: Slot, bearer: u32, is_ipv6: bool) {
         let Some(bearer) = self.state.bearers.get(bearer as usize) else { return };
         let station = self.state.base_stations[bearer.base_station as usize];
         let batch = self.made.batch_mut();

@@ -164,7 +164,7 @@ impl Pipeline {
         let bearer = to.and_then(|to| self.bearer_towards(&to));
         let worker = to.and_then(|to| self.worker_towards(&to));
         match (bearer, worker, self.exit(now)) {
-            (Some(bearer), _, Some(mut exit)) => exit.into_tunnel(slot, bearer, is_ipv6),
+            (Some(bearer), _, Some(mut exit)) => exit.enter_tunnel(slot, bearer, is_ipv6),
             (None, Some(worker), Some(exit)) => {
                 PACKET.mark(exit.made.batch_mut().frame_mut(slot));
                 let verdict = Verdict::Forward(towards_worker(worker));

@@ -184,7 +184,7 @@ impl Pipeline {
             (_, From::User) => {}
         }
         if let Remedy::Cut = remedy {
-            self.cut(batch, slot, most, now, |exit, slot| exit.into_tunnel(slot, bearer, false));
+            self.cut(batch, slot, most, now, |exit, slot| exit.enter_tunnel(slot, bearer, false));
             return self.put_into_tunnel(batch, slot);
         }
         let is_in = self.put_into_tunnel(batch, slot);

@@ -417,7 +417,7 @@ impl Model {
         let ether_type = packet.ether_type();
         let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
         let outer = self.tunnelled((teid, bearer), ether_type, &content);
-        self.to_station(bearer.base_station, &outer, now)
+        self.leave_for(bearer.base_station, &outer, now)
     }
 
     /// Whether a frame came in by a port by which none such does, and that is checked.

@@ -44,7 +44,7 @@ impl Model {
             return self.fit_downlink(None, (teid, bearer), packet, now);
         }
         let outer = self.tunnelled((teid, bearer), packet.ether_type(), packet.bytes());
-        self.to_station(bearer.base_station, &outer, now)
+        self.leave_for(bearer.base_station, &outer, now)
     }
 
     /// A packet that another worker is to deliver.

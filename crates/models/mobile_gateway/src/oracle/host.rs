@@ -71,7 +71,7 @@ impl Model {
         let leaving = match teid.and_then(|teid| Some((teid, self.bearer(teid)?))) {
             Some((teid, bearer)) => {
                 let outer = self.tunnelled((teid, bearer), ether_type, &error);
-                self.to_station(bearer.base_station, &outer, now)
+                self.leave_for(bearer.base_station, &outer, now)
             }
             None if worker == self.shard.index => Err("unknown-user"),
             None => Ok(self.packet_to_worker(worker, ether_type, &error)),
@@ -196,7 +196,7 @@ impl Model {
     }
 
     /// A packet leaves to a base station, or waits until that has answered.
-    pub(super) fn to_station(
+    pub(super) fn leave_for(
         &mut self,
         station: Ipv4Addr,
         outer: &[u8],
@@ -251,7 +251,7 @@ impl Model {
             let pieces = errors::pieces(&content, most);
             return self.leave_in_pieces(&pieces, |model, piece| {
                 let outer = model.tunnelled(bearer, ether_type, piece);
-                model.to_station(station, &outer, now)
+                model.leave_for(station, &outer, now)
             });
         }
         let mut outer = self.tunnelled(bearer, ether_type, &content);
@@ -259,7 +259,7 @@ impl Model {
         outer[6..8].fill(0);
         self.identification = self.identification.wrapping_add(self.shard.count as u16);
         let pieces = errors::pieces(&outer, mtu);
-        self.leave_in_pieces(&pieces, |model, piece| model.to_station(station, piece, now))
+        self.leave_in_pieces(&pieces, |model, piece| model.leave_for(station, piece, now))
     }
 
     /// What the tunnel adds to a packet.

@@ -106,7 +106,8 @@ fn each_worker_agrees_on_the_sample() {
         if config.gtp_errors_per_s > 0 {
             // A worker asks another one, within the limit.
             let reason = "unknown-teid";
-            (expected.remove(reason), uncovered.remove(reason));
+            expected.remove(reason);
+            uncovered.remove(reason);
         }
         assert_eq!(uncovered, expected, "not covered by {config:?}");
     }

@@ -122,6 +122,10 @@ impl NetworkFunction for Cgnat {
         function.machines()
     }
 
+    fn join(function: &mut Pipeline, first: &mut Pipeline, _: usize) {
+        function.icmp_host.join(&mut first.icmp_host);
+    }
+
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
         reload::difference(running, wanted)
     }
@@ -181,7 +185,7 @@ impl NetworkFunction for Cgnat {
     }
 
     fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
-        shown::neighbours(function.neighbours.as_deref(), limit)
+        shown::neighbours((function.neighbours.as_deref(), &function.conflicts), limit)
     }
 
     fn table_found(

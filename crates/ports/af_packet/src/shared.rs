@@ -116,9 +116,19 @@ impl Monitor for Shared {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        self.facts.clone()
+        let mut facts = self.facts.clone();
+        let mtu = self.mtu.load(Ordering::Relaxed);
+        for (name, fact) in &mut facts {
+            if *name == MTU && mtu > 0 {
+                *fact = mtu.to_string();
+            }
+        }
+        facts
     }
 }
+
+/// The fact that changes while the port is open.
+pub(crate) const MTU: &str = "mtu-bytes";
 
 /// Locks a mutex, even if a thread panicked while holding it: values are replaced as a whole, so
 /// they are never half written.

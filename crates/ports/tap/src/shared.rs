@@ -92,9 +92,11 @@ impl Monitor for Shared {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
+        let mtu = sys::mtu(&self.socket, &self.config.interface);
+        let mtu = mtu.map_or_else(|_| self.config.mtu_bytes.to_string(), |mtu| mtu.to_string());
         vec![
             ("interface", self.config.interface.clone()),
-            ("mtu-bytes", self.config.mtu_bytes.to_string()),
+            ("mtu-bytes", mtu),
             ("mode", if self.has_many { "multi-queue" } else { "one queue" }.to_owned()),
         ]
     }

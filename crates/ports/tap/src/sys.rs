@@ -65,6 +65,14 @@ pub(crate) fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
     ask(socket, libc::SIOCSIFFLAGS, &mut request)
 }
 
+/// Returns the MTU of an interface, in bytes.
+pub(crate) fn mtu(socket: &OwnedFd, name: &str) -> io::Result<i32> {
+    let mut request = named(name);
+    ask(socket, libc::SIOCGIFMTU, &mut request)?;
+    // SAFETY: the call filled the MTU in.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu })
+}
+
 /// Sets the MTU of an interface, in bytes.
 pub(crate) fn set_mtu(socket: &OwnedFd, name: &str, bytes: u32) -> io::Result<()> {
     let mut request = named(name);

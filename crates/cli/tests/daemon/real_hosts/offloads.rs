@@ -138,6 +138,8 @@ fn wait_for(hosts: &Hosts, _daemon: &Child, address: &str) {
 
 const LEN: usize = 2_000_000;
 
+/// - `l2-switch`, RFC 9293 section 3.1: bytes arrive as they were sent, with and without offloads
+///   of hosts
 #[test]
 fn a_switch_carries_connections_of_hosts_as_they_come() {
     let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];
@@ -151,6 +153,8 @@ fn a_switch_carries_connections_of_hosts_as_they_come() {
     exchange((&hosts.left, &hosts.right), "10.0.0.2", LEN);
 }
 
+/// - `l3-router`, RFC 9293 section 3.1: bytes arrive as they were sent, with and without offloads
+///   of hosts
 #[test]
 fn a_router_carries_connections_of_hosts_as_they_come() {
     let Some(hosts) = routed() else { return };
@@ -169,6 +173,7 @@ fn a_router_carries_connections_of_hosts_as_they_come() {
     }
 }
 
+/// - `cgnat`, RFC 9293 section 3.1: bytes arrive as they were sent, and every checksum is right
 #[test]
 fn a_nat_carries_connections_of_hosts_as_they_come() {
     let Some(hosts) = routed() else { return };
@@ -186,6 +191,7 @@ fn a_nat_carries_connections_of_hosts_as_they_come() {
     assert_eq!(checksums_wrong(&hosts.right), 0);
 }
 
+/// - `l3-router`, RFC 9293 section 3.1: segments are cut for a port that takes none
 #[test]
 fn a_port_without_long_segments_gets_their_frames() {
     let Some(hosts) = routed() else { return };
@@ -198,6 +204,8 @@ fn a_port_without_long_segments_gets_their_frames() {
     assert_eq!(checksums_wrong(&hosts.right), 0);
 }
 
+/// - `l3-router`, RFC 9293 section 3.1: bytes arrive as they were sent, with the host's own kernel
+///   behind a port
 #[test]
 fn a_tap_carries_connections_of_the_hosts_own_kernel_as_they_come() {
     let Some(hosts) = routed() else { return };
@@ -227,6 +235,7 @@ fn a_tap_carries_connections_of_the_hosts_own_kernel_as_they_come() {
     assert_eq!(checksums_wrong(near) + checksums_wrong(&hosts.left), 0);
 }
 
+/// - `cgnat`, RFC 768: datagrams that hosts send as one arrive as those that they are
 #[test]
 fn long_datagrams_arrive_as_those_that_they_stand_for() {
     let Some(hosts) = routed() else { return };
@@ -263,6 +272,8 @@ fn short_datagrams((from, to): (&Namespace, &Namespace), address: &str) {
     }
 }
 
+/// - `l2-switch`, RFC 9293 section 3.1: bytes arrive as they were sent, over a link of shared memory
+///   whose ends take or do not take what frames lack
 #[test]
 fn two_switches_that_share_memory_carry_connections_of_hosts_as_they_come() {
     let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];
@@ -347,6 +358,8 @@ impl Kind {
 
 /// By hand: `cargo xtask real-hosts --files BYTES` sends a file of this many bytes, and a thousand
 /// short ones, through each of 58 combinations.
+///
+/// - `l3-router`: files arrive by every kind of port, MTU and offload (by hand)
 #[test]
 fn files_of_any_size_arrive_in_every_combination() {
     let bytes = std::env::var("PLUMBLINE_FILE_BYTES").ok().and_then(|bytes| bytes.parse().ok());
@@ -457,6 +470,7 @@ fn checksums_wrong(host: &Namespace) -> u64 {
     new + of("Tcp:").expect("it is counted") + of("Udp:").expect("it is counted")
 }
 
+/// - `l2-switch`, RFC 1071: checksums that hosts leave to their cards are completed
 #[test]
 fn a_switch_past_the_kernel_completes_what_hosts_leave_to_their_cards() {
     let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];

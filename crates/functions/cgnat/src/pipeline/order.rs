@@ -148,6 +148,7 @@ impl Function for Pipeline {
         if self.neighbours.is_some() {
             self.meet_neighbours(now);
         }
+        self.conflicts.forget(now);
     }
 
     fn event(&mut self) -> Option<Event> {

@@ -272,8 +272,8 @@ fn short_datagrams((from, to): (&Namespace, &Namespace), address: &str) {
     }
 }
 
-/// - `l2-switch`, RFC 9293 section 3.1: bytes arrive as they were sent, over a link of shared memory
-///   whose ends take or do not take what frames lack
+/// - `l2-switch`, RFC 9293 section 3.1: bytes arrive as they were sent, over a link of shared
+///   memory whose ends take or do not take what frames lack
 #[test]
 fn two_switches_that_share_memory_carry_connections_of_hosts_as_they_come() {
     let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];

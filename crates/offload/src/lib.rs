@@ -18,6 +18,8 @@
 mod header;
 mod layout;
 
+mod kinds;
+
 mod coalesce;
 mod join;
 mod segment;
@@ -25,7 +27,8 @@ mod segment;
 mod law;
 
 pub use coalesce::Coalescer;
-pub use header::{Gso, HEADER_LEN, Header, Kinds};
+pub use header::{Gso, HEADER_LEN, Header};
 pub use join::{JOINED_BYTES_MAX, Join};
+pub use kinds::Kinds;
 pub use law::LAW;
 pub use segment::{SEGMENTS_MAX, Segments, Unfit, begun, complete_begun, segments, whole};

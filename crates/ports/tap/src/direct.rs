@@ -2,8 +2,8 @@
 //!
 //! A read takes a frame that the kernel sends, a write hands it one; neither blocks. Each frame has
 //! the ten bytes of a header of virtio-net before it, in little-endian order: the kernel leaves
-//! checksums and the cutting of TCP and UDP to this side. The interface is there as long as its file is
-//! open.
+//! checksums and the cutting of TCP and UDP to this side. The interface is there as long as its
+//! file is open.
 
 use std::fs::File;
 

@@ -46,6 +46,9 @@ workers: {{idle: sleep, frame-bytes-max: 9018}}
 
 const LINK: &str = "type: af-packet, interface: b0";
 
+/// What AF_XDP does not have.
+const LONGEST: &str = ", frame-bytes-max: 9018";
+
 /// A NAT with this key.
 fn nat(key: &str) -> String {
     format!("workers: {{idle: sleep, frame-bytes-max: 9018}}\n{NAT}  {key}\n")
@@ -194,13 +197,15 @@ fn a_port_without_long_segments_gets_their_frames() {
     let Some(hosts) = routed() else { return };
     set(&hosts, USUAL);
     let past_the_kernel = "type: af-xdp, interface: b0";
-    let text = router(1500, past_the_kernel).replace(", frame-bytes-max: 9018", "");
+    let text = router(1500, past_the_kernel).replace(LONGEST, "");
     let router = hosts.start(&text);
     wait_for(&hosts, &router, "10.0.1.1");
     exchange((&hosts.left, &hosts.right), "10.0.1.1", LEN);
     assert_eq!(checksums_wrong(&hosts.right), 0);
 }
 
+/// - `l3-router`, RFC 9293 section 3.1: bytes arrive as they were sent, with the host's own kernel
+///   behind a port
 #[test]
 fn a_tap_carries_connections_of_the_hosts_own_kernel_as_they_come() {
     let Some(hosts) = routed() else { return };
@@ -267,6 +272,8 @@ fn short_datagrams((from, to): (&Namespace, &Namespace), address: &str) {
     }
 }
 
+/// - `l2-switch`, RFC 9293 section 3.1: bytes arrive as they were sent, over a link of shared
+///   memory whose ends take or do not take what frames lack
 #[test]
 fn two_switches_that_share_memory_carry_connections_of_hosts_as_they_come() {
     let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];
@@ -328,8 +335,29 @@ fn datagrams((from, to): (&Namespace, &Namespace), (family, address): (&str, &st
     }
 }
 
-/// By hand: `cargo xtask real-hosts --files BYTES` sends a file of so many bytes through
-/// each of 24 combinations, which takes about an hour with 10 GB.
+/// Kinds of ports between the hosts: the kernel's interfaces through packet sockets, past the
+/// kernel, and one whose far end is the daemon's own kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    AfPacket,
+    AfXdp,
+    Tap,
+}
+
+impl Kind {
+    /// A file of packet sockets with ports of this kind, the tap with an address and an MTU.
+    fn of(self, text: &str, (address, mtu): (&str, u16)) -> String {
+        let tap = format!("type: tap, interface: t0, addresses: [{address}/24], mtu-bytes: {mtu}");
+        match self {
+            Kind::AfPacket => text.to_owned(),
+            Kind::AfXdp => text.replace("af-packet", "af-xdp").replace(LONGEST, ""),
+            Kind::Tap => text.replace(LINK, &tap),
+        }
+    }
+}
+
+/// By hand: `cargo xtask real-hosts --files BYTES` sends a file of this many bytes, and a thousand
+/// short ones, through each of 58 combinations.
 ///
 /// - `l3-router`: files arrive by every kind of port, MTU and offload (by hand)
 #[test]
@@ -337,7 +365,11 @@ fn files_of_any_size_arrive_in_every_combination() {
     let bytes = std::env::var("PLUMBLINE_FILE_BYTES").ok().and_then(|bytes| bytes.parse().ok());
     let Some(bytes) = bytes else { return };
     let mtus = [[1500, 1500], [9000, 1500], [1500, 9000], [9000, 9000], [1280, 1500]];
-    for name in ["switch", "router", "nat"] {
+    let kinds = [Kind::AfPacket, Kind::AfXdp, Kind::Tap];
+    for (name, kind) in ["switch", "router", "nat"]
+        .into_iter()
+        .flat_map(|name| kinds.into_iter().map(move |kind| (name, kind)))
+    {
         let hosts = match name {
             "switch" => Hosts::new(&["ping", "ethtool"], &LEFT, &["10.0.0.2/24"]),
             _ => routed(),
@@ -345,8 +377,10 @@ fn files_of_any_size_arrive_in_every_combination() {
         let Some(hosts) = hosts else { return };
         let address = if name == "switch" { "10.0.0.2" } else { "10.0.1.1" };
         for (mtus, offloads) in mtus.into_iter().flat_map(|mtus| [(mtus, true), (mtus, false)]) {
-            // A switch tells nobody of the longest packet.
-            if name == "switch" && mtus[0] != mtus[1] {
+            // A switch tells nobody of the longest packet, and AF_XDP has no room for jumbo frames.
+            let is_left_out = name == "switch" && mtus[0] != mtus[1]
+                || kind == Kind::AfXdp && mtus.contains(&9000);
+            if is_left_out {
                 continue;
             }
             let way = Way { mtus, offloads };
@@ -356,43 +390,50 @@ fn files_of_any_size_arrive_in_every_combination() {
                 "router" => router(mtus[1], LINK),
                 _ => nat(&format!("outside-mtu: {}\n  icmp-errors-per-s: 100", mtus[1])),
             };
-            let daemon = hosts.start(&text);
+            let daemon = hosts.start(&kind.of(&text, (address, mtus[1])));
+            let far = if kind == Kind::Tap { &hosts.lab.namespace } else { &hosts.right };
+            if kind == Kind::Tap && name == "router" {
+                far.ip("route add 10.0.0.0/24 via 10.0.1.254").expect("a route");
+            }
+            // Each tap has an Ethernet address of its own.
+            hosts.left.ip("neigh flush dev eth").expect("its neighbours");
             wait_for(&hosts, &daemon, address);
             let start = Instant::now();
-            (0..1000).for_each(|_| pass((&hosts.left, &hosts.right), address, 10_000));
+            pass((&hosts.left, far), address, (1000, 10_000));
             let small = start.elapsed();
-            pass((&hosts.left, &hosts.right), address, bytes);
+            pass((&hosts.left, far), address, (1, bytes));
             let large = start.elapsed() - small;
-            println!("{name} {way:?}: {small:?} for 1,000 files, {large:?} for the large one");
+            println!(
+                "{name} {kind:?} {way:?}: {small:?} for 1,000 files, {large:?} for the large one"
+            );
         }
     }
 }
 
-/// Sends bytes by a connection from one host to another.
-fn pass((left, right): (&Namespace, &Namespace), address: &str, len: u64) {
+/// Sends files of a length by a connection each from one host to another, one after the other.
+fn pass((left, right): (&Namespace, &Namespace), address: &str, (count, len): (u64, u64)) {
     const BLOCK: usize = 1 << 20;
     let bytes: Vec<u8> = (0..BLOCK as u32).map(|at| (at.wrapping_mul(at) >> 9) as u8).collect();
     let listen = || TcpListener::bind((address, 0));
     let listener = right.run(listen).expect("runs").expect("it is its address");
     let to = listener.local_addr().expect("it has one");
-    thread::scope(|scope| {
-        let bytes = &bytes;
-        let reads = scope.spawn(move || {
-            let (mut stream, _) = listener.accept().expect("a connection");
-            stream.set_read_timeout(Some(PATIENCE)).expect("an option");
-            let (mut place, mut got) = (0, vec![0; BLOCK]);
-            loop {
-                let at = (place % BLOCK as u64) as usize;
-                let count = again(|| stream.read(&mut got[..BLOCK - at])).expect("it arrives");
-                if count == 0 {
-                    return place;
-                }
-                assert!(got[..count] == bytes[at..at + count], "{address}: behind {place} bytes");
-                place += count as u64;
+    let read = || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("an option");
+        let (mut place, mut got) = (0, vec![0; BLOCK]);
+        loop {
+            let at = (place % BLOCK as u64) as usize;
+            let count = again(|| stream.read(&mut got[..BLOCK - at])).expect("it arrives");
+            if count == 0 {
+                return place;
             }
-        });
-        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
-        let mut stream = left.run(connect).expect("runs").expect("it is reached");
+            assert!(got[..count] == bytes[at..at + count], "{address}: behind {place} bytes");
+            place += count as u64;
+        }
+    };
+    let write = || {
+        let mut stream = TcpStream::connect_timeout(&to, PATIENCE).expect("it is reached");
+        stream.set_read_timeout(Some(PATIENCE)).expect("an option");
         let mut left = len;
         while left > 0 {
             let count = left.min(BLOCK as u64);
@@ -400,7 +441,13 @@ fn pass((left, right): (&Namespace, &Namespace), address: &str, len: u64) {
             left -= count;
         }
         stream.shutdown(Shutdown::Write).expect("all was sent");
-        assert_eq!(reads.join().expect("no panic"), len);
+        // The other end is through with it.
+        assert_eq!(again(|| stream.read(&mut [0])).expect("its end"), 0);
+    };
+    thread::scope(|scope| {
+        let reads = scope.spawn(|| (0..count).for_each(|_| assert_eq!(read(), len)));
+        left.run(|| (0..count).for_each(|_| write())).expect("runs");
+        reads.join().expect("no panic");
     });
 }
 
@@ -428,7 +475,7 @@ fn checksums_wrong(host: &Namespace) -> u64 {
 fn a_switch_past_the_kernel_completes_what_hosts_leave_to_their_cards() {
     let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];
     let Some(hosts) = Hosts::new(&["ping"], &LEFT, &right) else { return };
-    let text = SWITCH.replace("af-packet", "af-xdp").replace(", frame-bytes-max: 9018", "");
+    let text = SWITCH.replace("af-packet", "af-xdp").replace(LONGEST, "");
     let switch = hosts.start(&text);
     wait_for(&hosts, &switch, "10.0.0.2");
     exchange((&hosts.left, &hosts.right), "10.0.0.2", LEN);

@@ -27,6 +27,7 @@ mod options;
 mod reassembly;
 mod resets;
 mod services;
+mod solicited;
 
 mod state;
 

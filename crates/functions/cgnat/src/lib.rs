@@ -185,7 +185,7 @@ impl NetworkFunction for Cgnat {
     }
 
     fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
-        shown::neighbours(function.neighbours.as_deref(), limit)
+        shown::neighbours((function.neighbours.as_deref(), &function.conflicts), limit)
     }
 
     fn table_found(

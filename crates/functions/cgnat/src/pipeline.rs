@@ -23,6 +23,7 @@ use crate::state::sweep::Sweep;
 use crate::fragments::followed::Followed;
 use crate::icmp::answers::IcmpHost;
 use crate::mtu::long::Long;
+use crate::neighbours::conflicts::Conflicts;
 use crate::neighbours::table::Neighbours;
 
 /// A running NAT on one worker.
@@ -55,6 +56,8 @@ pub struct Pipeline {
     pub(crate) long: Box<Long>,
     /// None where every next hop has a configured MAC address.
     pub(crate) neighbours: Option<Box<Neighbours>>,
+    /// Who else has its addresses.
+    pub(crate) conflicts: Conflicts,
     pub(crate) replication: Option<Box<Replication>>,
     /// The standby beside it, where it has one.
     pub(crate) beside: Option<Arc<Beside<Pipeline>>>,
@@ -163,6 +166,7 @@ impl Pipeline {
             limits_lengths: interfaces.shortest_mtu().is_some(),
             long: Long::new(),
             neighbours: Neighbours::new(config, shard, clock).map(Box::new),
+            conflicts: Conflicts::new(clock),
             interfaces,
             scratch: Box::new(Scratch::new()),
             sweep: Sweep::new(&state, &clock, now),

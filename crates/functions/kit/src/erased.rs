@@ -355,6 +355,10 @@ impl<N: NetworkFunction> Running for State<N> {
         self.0.state_bytes()
     }
 
+    fn reads_datagrams(&self) -> &'static [u16] {
+        self.0.reads_datagrams()
+    }
+
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         self.0.make_room(room)
     }

@@ -27,6 +27,8 @@ pub trait Running: Any + Send {
     fn tallies(&self) -> &[u64];
     /// See [`Function::state_bytes`].
     fn state_bytes(&self) -> usize;
+    /// See [`Function::reads_datagrams`].
+    fn reads_datagrams(&self) -> &'static [u16];
     /// See [`Function::make_room`].
     ///
     /// # Errors
@@ -98,6 +100,10 @@ impl Function for Box<dyn Running> {
 
     fn state_bytes(&self) -> usize {
         (**self).state_bytes()
+    }
+
+    fn reads_datagrams(&self) -> &'static [u16] {
+        (**self).reads_datagrams()
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {

@@ -13,6 +13,7 @@ use engine::{Drops, Event, Function, Refusal, StageClock};
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Room, Slot, Verdict};
+use protocol_bfd::sockets;
 use stages::{arp, nd, punt};
 use wire::{ethernet, ipv4, ipv6};
 
@@ -179,6 +180,10 @@ impl Function for Pipeline {
         self.watch(&update, now);
         self.state.reach_tunnels();
         Ok(())
+    }
+
+    fn reads_datagrams(&self) -> &'static [u16] {
+        &[sockets::CONTROL, sockets::ECHO, sockets::MULTIHOP]
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {

@@ -13,14 +13,20 @@ use crate::sys;
 /// Drop reasons, in the order of the counters.
 pub(crate) const DROPS: &[PortDrop] = &[
     PortDrop::receive("too-long"),
+    PortDrop::receive("segments"),
     PortDrop::transmit("link-down"),
+    PortDrop::transmit("too-long"),
     PortDrop::transmit("too-short"),
     PortDrop::transmit("refused"),
+    PortDrop::transmit("segments"),
 ];
 pub(crate) const TOO_LONG: usize = 0;
-pub(crate) const LINK_DOWN: usize = 1;
-pub(crate) const TOO_SHORT: usize = 2;
-pub(crate) const REFUSED: usize = 3;
+pub(crate) const SEGMENTS: usize = 1;
+pub(crate) const LINK_DOWN: usize = 2;
+pub(crate) const SENT_TOO_LONG: usize = 3;
+pub(crate) const TOO_SHORT: usize = 4;
+pub(crate) const REFUSED: usize = 5;
+pub(crate) const SENT_SEGMENTS: usize = 6;
 
 /// Drop reason of frames that the kernel dropped and counted.
 const KERNEL_QUEUE_FULL: PortDrop = PortDrop::receive("kernel-queue-full");

@@ -306,8 +306,8 @@ impl Team {
     }
 
     /// Returns a page of entries of a table of one worker, or those that something is found by;
-    /// none if nothing is found in that table. Where no worker is named, it is the first one's, with
-    /// the sums of what each worker counts for itself.
+    /// none if nothing is found in that table. Where no worker is named, it is the first one's,
+    /// with the sums of what each worker counts for itself.
     ///
     /// # Errors
     /// When a worker does not answer.

@@ -19,8 +19,8 @@
 //! limited to [`QUESTIONS_PER_S`]; one that is too many is asked later.
 //!
 //! In a full table, one that has no number of the user's and is only asked for gives way to a new
-//! one, the oldest first, if it had [`ANSWER_MS`] to answer and the new one may be asked at once. So
-//! a scan of a network evicts nobody who has answered, and who is there is found meanwhile.
+//! one, the oldest first, if it had [`ANSWER_MS`] to answer and the new one may be asked at once.
+//! So a scan of a network evicts nobody who has answered, and who is there is found meanwhile.
 //!
 //! The table knows no frames that it forwards and decides nothing: its user says where questions
 //! leave, what becomes of packets, and which entry of its own belongs to a neighbour. Time is that
@@ -45,8 +45,8 @@ pub struct Neighbours {
     /// The numbers of no entry, of which the lowest is taken next.
     free: BinaryHeap<Reverse<u32>>,
     by_address: HashMap<(u16, IpAddr), u32>,
-    /// Numbers in the order in which they were asked for first, each with the time of that. Some are
-    /// others by now, or have answered.
+    /// Numbers in the order in which they were asked for first, each with the time of that. Some
+    /// are others by now, or have answered.
     asked: VecDeque<(u32, Ticks)>,
     waiting: VecDeque<Waiting>,
     leaving: VecDeque<Waiting>,
@@ -198,8 +198,8 @@ impl Neighbours {
         self.entries.len()
     }
 
-    /// Lets a packet wait for its neighbour, which is asked for if that was not done yet. What waited
-    /// for another one that gives way to it leaves by [`Neighbours::next_leaving`].
+    /// Lets a packet wait for its neighbour, which is asked for if that was not done yet. What
+    /// waited for another one that gives way to it leaves by [`Neighbours::next_leaving`].
     ///
     /// # Errors
     /// When there is no room.

@@ -127,8 +127,8 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Tells a function the longest packet, without Ethernet header and tag, that the link of a port
-    /// carries: when it was just made, and when that changes.
+    /// Tells a function the longest packet, without Ethernet header and tag, that the link of a
+    /// port carries: when it was just made, and when that changes.
     fn set_mtu(_function: &mut Self::Function, _port: PortId, _mtu: u16) {}
 
     /// The machines beside a function that was just made: what it says to others by sockets, which

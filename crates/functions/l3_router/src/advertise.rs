@@ -14,16 +14,12 @@
 use std::time::Duration;
 
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, PortId, Slot, Verdict};
+use packet::{Made, PortId, Verdict};
 use protocol_kit::Random;
-use stages::router_discovery::{self as discovery, Solicitation};
 
 use super::config::{Advertise, Config, Resolved, number_of};
-use super::host::Protocol;
 use super::interfaces::Interfaces;
-use super::neighbours::Said;
-use super::pipeline::Pipeline;
-use super::reasons::{self, Tallies, Tally};
+use super::reasons::{Tallies, Tally};
 
 /// The links on which a worker advertises.
 pub(super) struct Advertiser {
@@ -74,12 +70,12 @@ impl Advertiser {
     }
 
     /// Whether the router advertises itself at an interface.
-    fn speaks_at(&self, interface: u16) -> bool {
+    pub fn speaks_at(&self, interface: u16) -> bool {
         self.links.iter().any(|one| one.interface == interface)
     }
 
     /// A host at an interface has asked: the next one leaves soon, for all that ask meanwhile.
-    fn solicit(&mut self, interface: u16, now: Ticks) {
+    pub fn solicit(&mut self, interface: u16, now: Ticks) {
         let Some(one) = self.links.iter_mut().find(|one| one.interface == interface) else {
             return;
         };
@@ -89,7 +85,12 @@ impl Advertiser {
     }
 
     /// Sends what is due.
-    fn tick(&mut self, (of, made): (&Interfaces, &mut Made), tallies: &mut Tallies, now: Ticks) {
+    pub fn tick(
+        &mut self,
+        (of, made): (&Interfaces, &mut Made),
+        tallies: &mut Tallies,
+        now: Ticks,
+    ) {
         if now < self.due {
             return;
         }
@@ -130,7 +131,7 @@ impl Advertiser {
 
     /// All links are told that the router is none from now on (section 6.2.5); returns how many are
     /// still to be told.
-    fn end(&mut self) -> u64 {
+    pub fn end(&mut self) -> u64 {
         (self.ends, self.due) = (true, 0);
         self.links.iter().filter(|one| one.is_up && !one.is_over).count() as u64
     }
@@ -171,58 +172,6 @@ impl Link {
         let verdict = of.send(made.batch_mut(), slot, self.interface, forward);
         made.batch_mut().set_verdict(slot, verdict);
         tallies[Tally::RouterAdvertisements as usize] += 1;
-    }
-}
-
-impl Pipeline {
-    /// What becomes of a frame that is a router solicitation where the router advertises itself;
-    /// none of all others.
-    pub(super) fn hear_solicitation(
-        &mut self,
-        batch: &mut Batch,
-        (slot, at): (Slot, u16),
-        now: Ticks,
-    ) -> Option<Verdict> {
-        self.advertiser.as_ref().filter(|all| all.speaks_at(at))?;
-        let own = self.state.interfaces.get(at).mac.0;
-        let said = discovery::solicitation(batch.frame(slot), own)?;
-        if let Some(Err(reason)) = self.host.as_mut().map(|host| host.police(Protocol::Nd, now)) {
-            return Some(reasons::drop(reason));
-        }
-        let Ok(said) = said else { return Some(reasons::drop(reasons::ND_IGNORED)) };
-        if !self.workers.is_first() {
-            return Some(self.workers.hand_over(batch.frame_mut(slot), at));
-        }
-        self.learn_of(said, at, now);
-        self.advertiser.as_mut()?.solicit(at, now);
-        Some(reasons::drop(reasons::SOLICITED))
-    }
-
-    /// A neighbour that is known already may say another Ethernet address when it asks for routers
-    /// (section 6.2.6).
-    fn learn_of(&mut self, Solicitation { source, mac }: Solicitation, at: u16, now: Ticks) {
-        let (Some(neighbours), Some(made)) = (&mut self.neighbours, &mut self.made) else { return };
-        let Some(mac) = mac else { return };
-        let said = Said { mac, overrides: true, answers: false };
-        neighbours.heard((&mut self.state, made), (at, source.into()), said, now);
-    }
-
-    /// Advertisements that are due.
-    #[inline]
-    pub(super) fn advertise(&mut self, now: Ticks) {
-        let Pipeline { advertiser, state, made, tallies, workers, .. } = self;
-        if let (Some(advertiser), Some(made)) = (advertiser, made)
-            && workers.is_first()
-        {
-            advertiser.tick((&state.interfaces, made), tallies, now);
-        }
-    }
-
-    /// Lets hosts know that the router is none from now on; returns how many links are still to be
-    /// told.
-    pub fn wind_down(&mut self) -> u64 {
-        let advertiser = self.advertiser.as_mut().filter(|_| self.workers.is_first());
-        advertiser.map_or(0, Advertiser::end)
     }
 }
 

@@ -99,8 +99,8 @@ pub struct Config {
     /// Interfaces by VLAN beside the ports' own, and what else there is to say about those.
     #[schemars(length(max = 8192))]
     pub interfaces: Vec<Interface>,
-    /// Interfaces by which the router advertises itself to hosts (RFC 4861 section 6.2), and what it
-    /// says there.
+    /// Interfaces by which the router advertises itself to hosts (RFC 4861 section 6.2), and what
+    /// it says there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8192))]
     pub advertise: Vec<Advertise>,

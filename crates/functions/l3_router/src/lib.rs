@@ -43,6 +43,8 @@ mod asked;
 
 mod advertise;
 
+mod solicited;
+
 mod workers;
 
 mod told;

@@ -224,8 +224,8 @@ pub(super) fn next_hop(number: u32, hop: &NextHop) -> Value {
     })
 }
 
-/// Rules by their numbers, each with what it has decided on this worker; the sums of all workers are
-/// shown.
+/// Rules by their numbers, each with what it has decided on this worker; the sums of all workers
+/// are shown.
 fn rules(list: &Acl, from: u64, limit: usize) -> TablePage {
     numbered(list.rules(), from, limit, |number, rule| {
         let Hits { packets, bytes } = list.hits(number);

@@ -27,6 +27,7 @@ mod options;
 mod reassembly;
 mod resets;
 mod services;
+mod solicited;
 
 mod state;
 
@@ -66,7 +67,8 @@ impl Oracle for Model {
     }
 
     fn report(&mut self, frame: &[u8], now: Duration) -> Result<(), String> {
-        // The destination of a session's packets is a station, and that of an advertisement a group.
+        // The destination of a session's packets is a station, and that of an advertisement a
+        // group.
         match frame.first().is_some_and(|first| first % 2 == 1) {
             true => self.advertisers.judge(frame, now),
             false => self.judge_session(frame),

@@ -2,15 +2,15 @@
 
 use engine::{Function, StageTotals};
 use function_kit::{NetworkFunction, Shard};
-use packet::Room;
+use packet::{Batch, Room};
 use serde_json::{Value, json};
 use wire::bytes::put_u16;
 use wire::{ethernet, icmp, ipv6, protocol};
 
-use stages::nd;
+use stages::{nd, router_discovery as discovery};
 use wire::MacAddr;
 
-use super::super::L3Router;
+use super::super::{L3Router, Pipeline};
 use super::*;
 
 const MS: Ticks = 1_000_000;

@@ -100,7 +100,7 @@ pub struct AdvertisedRoute {
 pub enum Preference {
     /// Before others.
     High,
-    /// As others.
+    /// Like all others.
     #[default]
     Medium,
     /// Behind others.

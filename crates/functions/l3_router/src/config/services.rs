@@ -57,8 +57,8 @@ pub struct AclRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1_048_575))]
     pub policer: Option<u32>,
-    /// Tells one packet in so many that the rule decides in the log, the first one first; none for
-    /// no packet. `rule-log-per-s` limits all of them.
+    /// Number of packets that the rule decides of which one is told in the log, the first one
+    /// first; none for no packet. `rule-log-per-s` limits what all rules tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub log_one_in: Option<u32>,

@@ -3,6 +3,7 @@
 
 mod bridge;
 mod example;
+mod gateway;
 mod mtu;
 mod nat;
 mod offloads;

@@ -116,10 +116,12 @@ impl Daemon {
             ticks_per_second: clock.ticks_per_second(),
             steering: configuration.function.configured.frame_steering().filter(|_| count > 1),
         };
-        let (ports, queues) = open_all(&configuration, &needs)?;
-        for (number, mtu) in ports.iter().enumerate().filter_map(|(at, one)| Some((at, one.mtu()?)))
-        {
-            prepared.set_mtu(PortId(number as u8), mtu.min(needs.packet_bytes_max()));
+        let (mut ports, queues) = open_all(&configuration, &needs)?;
+        for (number, port) in (0..).zip(&mut ports) {
+            port.told_mtu = port.mtu();
+            if let Some(mtu) = port.told_mtu {
+                prepared.set_mtu(PortId(number), mtu.min(needs.packet_bytes_max()));
+            }
         }
         let opened = Opened::open(&configuration, clock.ticks_per_second())?;
         may_go_on(&jobs)?;
@@ -234,6 +236,7 @@ impl Daemon {
             Some(_) => self.save().map(drop),
             None => Ok(()),
         };
+        self.wind_down();
         kept.map_err(|refused| RunError::Setup { what: refused.what, remedy: refused.remedy })
     }
 
@@ -251,6 +254,8 @@ impl Daemon {
         self.keep();
         // A worker that does not answer is told of by who waits for it.
         drop(self.look_around());
+        drop(self.tell_lines());
+        drop(self.follow_mtus());
         Ok(())
     }
 
@@ -394,7 +399,7 @@ impl Daemon {
 
     fn table(
         &mut self,
-        (name, worker): (&str, usize),
+        (name, worker): (&str, Option<usize>),
         from: u64,
         limit: usize,
         of: Option<Sought>,

@@ -47,9 +47,10 @@ pub enum Ask {
     Table {
         /// Name of the table.
         name: String,
-        /// Worker whose part is shown.
+        /// Worker whose part is shown; none for the first one's, with the sums of what each worker
+        /// counts for itself.
         #[serde(default)]
-        worker: usize,
+        worker: Option<usize>,
         /// First entry: 0, then the value of `next` of the previous page.
         #[serde(default)]
         from: u64,

@@ -14,7 +14,7 @@ use function_kit::Sought;
 use functions::{AnyUpdate, Configured, Invalid, Running, Shard, TablePage};
 use host::Machines;
 use machine::clock::{self, Clock, Ticks};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::controller::Settled;
 use crate::member::{Member, Patience};
@@ -306,16 +306,36 @@ impl Team {
     }
 
     /// Returns a page of entries of a table of one worker, or those that something is found by;
-    /// none if nothing is found in that table.
+    /// none if nothing is found in that table. Where no worker is named, it is the first one's, with
+    /// the sums of what each worker counts for itself.
     ///
     /// # Errors
     /// When a worker does not answer.
     pub fn page(
         &mut self,
-        (worker, table): (usize, usize),
+        (worker, table): (Option<usize>, usize),
         from: u64,
         limit: usize,
         of: Option<Sought>,
+    ) -> Result<Option<TablePage>, Refused> {
+        let place = (from, limit, of);
+        let mut page = self.page_of((worker.unwrap_or(0), table), place)?;
+        let name = self.config.tables().get(table).copied().unwrap_or_default();
+        let summed = self.config.summed().iter().find(|one| one.table == name);
+        if let (Some(page), Some(summed), None) = (&mut page, summed, worker) {
+            for other in 1..self.members.len() {
+                let others = self.page_of((other, table), place)?.unwrap_or_default();
+                add(&mut page.entries, &others.entries, summed.columns);
+            }
+        }
+        Ok(page)
+    }
+
+    /// Returns the same of one worker.
+    fn page_of(
+        &mut self,
+        (worker, table): (usize, usize),
+        (from, limit, of): (u64, usize, Option<Sought>),
     ) -> Result<Option<TablePage>, Refused> {
         let Some(member) = self.members.get_mut(worker) else {
             return Err(Refused::new(format!("there is no worker {worker}"), ""));
@@ -364,6 +384,28 @@ impl Team {
         }
         Ok(updates)
     }
+}
+
+/// Adds what another worker has counted for the same entries, which are otherwise the same and in
+/// the same order; a change in between may be missing on either.
+fn add(entries: &mut [Value], others: &[Value], columns: &[&str]) {
+    let mut others = others.iter();
+    for entry in entries {
+        let mut rest = others.clone();
+        let Some(other) = rest.find(|other| is_same(entry, other, columns)) else { continue };
+        others = rest;
+        for column in columns {
+            let sum = [&entry[*column], &other[*column]].map(|count| count.as_u64().unwrap_or(0));
+            entry[*column] = json!(sum[0].saturating_add(sum[1]));
+        }
+    }
+}
+
+/// Whether two entries are the same but for what is counted.
+fn is_same(one: &Value, other: &Value, columns: &[&str]) -> bool {
+    let counts = |key: &String| columns.contains(&key.as_str());
+    let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return false };
+    one.iter().all(|(key, value)| counts(key) || other.get(key) == Some(value))
 }
 
 fn shard(index: usize, workers: usize) -> Shard {

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use machine::clock::{self, Ticks};
-use packet::{Batch, PortId, Room, Slots, Verdict};
+use offload::Kinds;
+use packet::{Batch, Joins, PortId, Room, Slots, Verdict};
 
 use crate::control::{ControlEnd, Controller, control};
 use crate::counters::{CounterReader, CounterWriter, Counts, counters};
@@ -241,11 +242,16 @@ impl<F: Function> Worker<F> {
                 self.function.link(PortId(number as u8), is_up);
             }
         }
+        self.look_at_ports();
     }
 
     /// Takes note of what all ports have in common.
     fn look_at_ports(&mut self) {
-        self.batch.set_joins(self.ports.iter().all(|port| port.takes_long()));
+        let all_take =
+            |has: fn(Kinds) -> bool| self.ports.iter().all(|port| has(port.takes_long()));
+        let (segments, datagrams) = (all_take(Kinds::have_tcp), all_take(|kinds| kinds.udp));
+        let except = self.function.reads_datagrams();
+        self.batch.set_joins(Joins { segments, datagrams, except });
     }
 
     /// Executes one order, between two batches.
@@ -363,9 +369,10 @@ fn send(batch: &mut Batch, (ports, leaving, cutting, counts): Out<'_>, now: Tick
     sort_by_verdict(batch, leaving, counts);
     for (port, slots) in ports.iter_mut().zip(leaving) {
         let (slots, has_long) = (slots.as_slice(), batch.has_long());
+        let kinds = if has_long { port.takes_long() } else { Kinds::ALL };
         let sent = match cutting {
-            Some(cutting) if has_long && !port.takes_long() => {
-                cutting.transmit(&mut **port, batch, slots, now)
+            Some(cutting) if kinds != Kinds::ALL => {
+                cutting.transmit((&mut **port, kinds), batch, slots, now)
             }
             _ => Sent { accepted: port.transmit(batch, slots, now), unfit: 0 },
         };

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use function_kit::{Condition, Neighbour, Spoken};
 use functions::Running;
+use packet::PortId;
 
 use super::Team;
 use crate::unit::Refused;
@@ -42,6 +43,41 @@ impl Team {
             all.extend(new);
         }
         Ok(all)
+    }
+
+    /// Tells all workers what the link of a port carries.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn set_mtu(&mut self, port: PortId, mtu: u16) -> Result<(), Refused> {
+        self.members.iter_mut().try_for_each(|member| member.look(move |it| it.set_mtu(port, mtu)))
+    }
+
+    /// Returns the tally that grows with each line of the function.
+    pub fn lines_told_by(&self) -> Option<&'static str> {
+        self.config.lines_told_by()
+    }
+
+    /// Takes the lines that the function has for the log, with their workers.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn lines(&mut self) -> Result<Vec<(usize, String)>, Refused> {
+        let mut all = Vec::new();
+        for (worker, member) in self.members.iter_mut().enumerate() {
+            let lines = member.look(|function| function.lines())?;
+            all.extend(lines.into_iter().map(|line| (worker, line)));
+        }
+        Ok(all)
+    }
+
+    /// Begins the end of all workers in good order, and returns how much of it is left.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn wind_down(&mut self) -> Result<u64, Refused> {
+        let left = self.members.iter_mut().map(|member| member.look(|it| it.wind_down()));
+        left.sum()
     }
 
     /// Returns what raises alarms of the function.

@@ -122,6 +122,10 @@ impl NetworkFunction for Cgnat {
         function.machines()
     }
 
+    fn join(function: &mut Pipeline, first: &mut Pipeline, _: usize) {
+        function.icmp_host.join(&mut first.icmp_host);
+    }
+
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
         reload::difference(running, wanted)
     }

@@ -83,6 +83,10 @@ impl<L: Members> NetworkFunction for Chain<L> {
         function.machines()
     }
 
+    fn join(function: &mut Pipeline, first: &mut Pipeline, workers: usize) {
+        function.join(first, workers);
+    }
+
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
         reload::difference(running, wanted)
     }

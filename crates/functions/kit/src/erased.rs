@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
 pub use crate::running::Running;
-use crate::shown::{Condition, Spoken};
+use crate::shown::{Condition, Spoken, Summed};
 use crate::sought::Sought;
 use crate::unit::{
     FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
@@ -60,6 +60,10 @@ pub trait Configured: Any + Send + Sync {
     fn conditions(&self) -> &'static [Condition];
     /// See [`NetworkFunction::SPEAKS`].
     fn speaks(&self) -> &'static [Spoken];
+    /// See [`NetworkFunction::SUMMED`].
+    fn summed(&self) -> &'static [Summed];
+    /// See [`NetworkFunction::LINES_TOLD_BY`].
+    fn lines_told_by(&self) -> Option<&'static str>;
     /// See [`NetworkFunction::ports`].
     fn ports(&self) -> Vec<PortName>;
     /// See [`NetworkFunction::host_interfaces`].
@@ -215,6 +219,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         N::SPEAKS
     }
 
+    fn summed(&self) -> &'static [Summed] {
+        N::SUMMED
+    }
+
+    fn lines_told_by(&self) -> Option<&'static str> {
+        N::LINES_TOLD_BY
+    }
+
     fn ports(&self) -> Vec<PortName> {
         N::ports(&self.0)
     }
@@ -343,6 +355,10 @@ impl<N: NetworkFunction> Running for State<N> {
         self.0.state_bytes()
     }
 
+    fn reads_datagrams(&self) -> &'static [u16] {
+        self.0.reads_datagrams()
+    }
+
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         self.0.make_room(room)
     }
@@ -400,6 +416,14 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn machines(&mut self) -> Vec<Companion> {
         N::machines(&mut self.0)
+    }
+
+    fn wind_down(&mut self) -> u64 {
+        N::wind_down(&mut self.0)
+    }
+
+    fn lines(&mut self) -> Vec<String> {
+        N::lines(&mut self.0)
     }
 
     fn set_mtu(&mut self, port: PortId, mtu: u16) {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
-use crate::shown::{Condition, Spoken};
+use crate::shown::{Condition, Spoken, Summed};
 use crate::sought::Sought;
 
 /// A network function as a unit: its names, its configuration, and the state that this describes.
@@ -37,6 +37,11 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     const CONDITIONS: &'static [Condition] = &[];
     /// The protocols that its workers speak themselves.
     const SPEAKS: &'static [Spoken] = &[];
+    /// What each of several workers counts for itself in tables that all of them have, so that sums
+    /// are shown.
+    const SUMMED: &'static [Summed] = &[];
+    /// The tally that grows with each of [`Self::lines`]; none where there are no such.
+    const LINES_TOLD_BY: Option<&'static str> = None;
 
     /// The configuration, as an operator writes it.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
@@ -117,8 +122,13 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// are one function to everybody else: rates that hold for all of them together.
     fn join(_function: &mut Self::Function, _first: &mut Self::Function, _workers: usize) {}
 
-    /// Tells a function that was just made the longest packet, without Ethernet header and tag,
-    /// that the link of a port carries.
+    /// Takes the lines that a function has for the log of whoever runs it; it keeps few until then.
+    fn lines(_function: &mut Self::Function) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Tells a function the longest packet, without Ethernet header and tag, that the link of a port
+    /// carries: when it was just made, and when that changes.
     fn set_mtu(_function: &mut Self::Function, _port: PortId, _mtu: u16) {}
 
     /// The machines beside a function that was just made: what it says to others by sockets, which
@@ -126,6 +136,14 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// thread that no worker waits for.
     fn machines(_function: &mut Self::Function) -> Vec<Companion> {
         Vec::new()
+    }
+
+    /// Begins the end of a function in good order, which its rounds then bring about: what others
+    /// have been told of it, they are told to be over. Says how much is left of that, 0 when
+    /// nothing is. It is called between batches, again and again until it is done or whoever runs
+    /// the function has no more time.
+    fn wind_down(_function: &mut Self::Function) -> u64 {
+        0
     }
 
     /// The changes that lead a running function from one validated configuration to another.

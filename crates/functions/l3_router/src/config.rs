@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
+mod advertise;
 mod derived;
 mod groups;
 mod host;
@@ -16,6 +17,7 @@ mod routes;
 mod services;
 mod sessions;
 
+pub use self::advertise::{Advertise, AdvertisedPrefix, AdvertisedRoute, HOST_BITS, Preference};
 pub use self::groups::{GROUPS, Group, Member, group_number};
 pub use self::host::PuntRates;
 pub use self::interfaces::{Interface, Resolved, ReversePath, Vxlan};
@@ -97,6 +99,11 @@ pub struct Config {
     /// Interfaces by VLAN beside the ports' own, and what else there is to say about those.
     #[schemars(length(max = 8192))]
     pub interfaces: Vec<Interface>,
+    /// Interfaces by which the router advertises itself to hosts (RFC 4861 section 6.2), and what it
+    /// says there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8192))]
+    pub advertise: Vec<Advertise>,
     /// ICMP and ICMPv6 errors a second at most, both together; 0 for none.
     #[schemars(range(max = 1_000_000))]
     pub icmp_errors_per_s: u32,
@@ -131,6 +138,10 @@ pub struct Config {
     /// Most rules of each list at run time; 0 for 256 more than at the start, where there are any.
     #[schemars(range(max = 65_536))]
     pub acl_capacity: u32,
+    /// Packets a second at most that rules with `log-one-in` tell in the log, of all rules and
+    /// workers together.
+    #[schemars(range(min = 1, max = 200))]
+    pub rule_log_per_s: u32,
     /// What tells the policer of a packet.
     pub police_by: PoliceBy,
     /// The policers, numbered from 0.
@@ -190,6 +201,7 @@ impl Default for Config {
             route_capacity: 0,
             vrfs: 0,
             interfaces: Vec::new(),
+            advertise: Vec::new(),
             icmp_errors_per_s: 0,
             icmp_error_burst: 10,
             ping: false,
@@ -202,6 +214,7 @@ impl Default for Config {
             ingress_acl: Vec::new(),
             egress_acl: Vec::new(),
             acl_capacity: 0,
+            rule_log_per_s: 10,
             police_by: PoliceBy::None,
             policers: Vec::new(),
             policer_capacity: 0,

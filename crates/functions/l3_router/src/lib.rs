@@ -41,6 +41,8 @@ mod sessions;
 
 mod asked;
 
+mod advertise;
+
 mod workers;
 
 mod told;
@@ -93,7 +95,7 @@ pub use self::control::Update;
 pub use self::pipeline::Pipeline;
 use function_kit::{
     Condition, HostInterface, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
-    Sought, Spoken, TablePage, TableSize,
+    Sought, Spoken, Summed, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -111,6 +113,8 @@ impl NetworkFunction for L3Router {
     const HANDS_OVER: bool = true;
     const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
     const SPEAKS: &'static [Spoken] = shown::SPEAKS;
+    const SUMMED: &'static [Summed] = tables::SUMMED;
+    const LINES_TOLD_BY: Option<&'static str> = Some("rules-logged");
 
     type Config = Config;
     type Update = Update;
@@ -166,6 +170,14 @@ impl NetworkFunction for L3Router {
 
     fn join(function: &mut Pipeline, first: &mut Pipeline, workers: usize) {
         function.join(first, workers);
+    }
+
+    fn wind_down(function: &mut Pipeline) -> u64 {
+        function.wind_down()
+    }
+
+    fn lines(function: &mut Pipeline) -> Vec<String> {
+        function.lines()
     }
 
     fn set_mtu(function: &mut Pipeline, port: PortId, mtu: u16) {

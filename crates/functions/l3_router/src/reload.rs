@@ -257,6 +257,8 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("extension-headers-max", running.extension_headers_max != wanted.extension_headers_max),
         ("vrfs", running.vrfs != wanted.vrfs),
         ("interfaces", running.interfaces != wanted.interfaces),
+        ("rule-log-per-s", running.rule_log_per_s != wanted.rule_log_per_s),
+        ("advertise", running.advertise != wanted.advertise),
         ("icmp-errors-per-s", running.icmp_errors_per_s != wanted.icmp_errors_per_s),
         ("icmp-error-burst", running.icmp_error_burst != wanted.icmp_error_burst),
         ("ping", running.ping != wanted.ping),

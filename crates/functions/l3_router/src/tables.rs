@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_kit::{TablePage, TableSize};
+use function_kit::{Summed, TablePage, TableSize};
 use protocol_bfd::View;
 use serde_json::{Value, json};
 
@@ -25,6 +25,12 @@ pub(super) const NAMES: &[&str] = &[
     "egress-rules",
     "policers",
     "bfd",
+];
+
+/// What each worker counts for itself.
+pub(super) const SUMMED: &[Summed] = &[
+    Summed { table: "ingress-rules", columns: &["packets", "bytes"] },
+    Summed { table: "egress-rules", columns: &["packets", "bytes"] },
 ];
 
 pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
@@ -218,7 +224,8 @@ pub(super) fn next_hop(number: u32, hop: &NextHop) -> Value {
     })
 }
 
-/// Rules by their numbers, each with what it has decided on this worker.
+/// Rules by their numbers, each with what it has decided on this worker; the sums of all workers are
+/// shown.
 fn rules(list: &Acl, from: u64, limit: usize) -> TablePage {
     numbered(list.rules(), from, limit, |number, rule| {
         let Hits { packets, bytes } = list.hits(number);

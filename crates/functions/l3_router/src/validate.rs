@@ -10,6 +10,8 @@ use super::config::{
     Config, Link, Network, NextHop, PortName, Prefixed, Resolved, network, number_of,
 };
 
+mod advertise;
+
 mod groups;
 
 mod interfaces;
@@ -27,6 +29,7 @@ mod sessions;
 pub(super) fn validate(config: &mut Config) -> Result<(), Invalid> {
     ports::ports(config)?;
     interfaces::interfaces(config)?;
+    advertise::advertise(config)?;
     services::services(config)?;
     next_hops(config)?;
     let (all, names) = (config.all_interfaces(), config.port_names());

@@ -2,7 +2,9 @@
 //! IPv6 included, each in a namespace of its own.
 
 mod bridge;
+mod discovery;
 mod example;
+mod failures;
 mod gateway;
 mod mtu;
 mod nat;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Hosts, PATIENCE};
 
 /// Who has this network alone says so in as many lines.
-const SMALL: &str = "\
+pub const SMALL: &str = "\
 function:
   name: cgnat
   inside: [192.168.1.0/24]
@@ -23,9 +23,10 @@ ports:
 workers: {idle: sleep}
 ";
 
-const SUBSCRIBER: &str = "192.168.1.2/24";
-const SERVER: &str = "203.0.113.1/24";
+pub const SUBSCRIBER: &str = "192.168.1.2/24";
+pub const SERVER: &str = "203.0.113.1/24";
 
+/// - `cgnat`, RFC 3022 section 4.1: a subscriber reaches the Internet and is answered
 #[test]
 fn a_nat_has_the_subscribers_of_its_file_alone() {
     let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };
@@ -34,6 +35,8 @@ fn a_nat_has_the_subscribers_of_its_file_alone() {
     hosts.ping("203.0.113.1");
 }
 
+/// - `cgnat`, RFC 4787 REQ-1: a mapping is found by what far hosts see of it, and the NAT's own
+///   services keep theirs
 #[test]
 fn subscribers_share_the_address_of_the_port_with_the_host() {
     let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };

@@ -135,6 +135,8 @@ fn wait_for(hosts: &Hosts, _daemon: &Child, address: &str) {
 
 const LEN: usize = 2_000_000;
 
+/// - `l2-switch`, RFC 9293 section 3.1: bytes arrive as they were sent, with and without offloads
+///   of hosts
 #[test]
 fn a_switch_carries_connections_of_hosts_as_they_come() {
     let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];
@@ -148,6 +150,8 @@ fn a_switch_carries_connections_of_hosts_as_they_come() {
     exchange((&hosts.left, &hosts.right), "10.0.0.2", LEN);
 }
 
+/// - `l3-router`, RFC 9293 section 3.1: bytes arrive as they were sent, with and without offloads
+///   of hosts
 #[test]
 fn a_router_carries_connections_of_hosts_as_they_come() {
     let Some(hosts) = routed() else { return };
@@ -166,6 +170,7 @@ fn a_router_carries_connections_of_hosts_as_they_come() {
     }
 }
 
+/// - `cgnat`, RFC 9293 section 3.1: bytes arrive as they were sent, and every checksum is right
 #[test]
 fn a_nat_carries_connections_of_hosts_as_they_come() {
     let Some(hosts) = routed() else { return };
@@ -183,18 +188,49 @@ fn a_nat_carries_connections_of_hosts_as_they_come() {
     assert_eq!(checksums_wrong(&hosts.right), 0);
 }
 
+/// - `l3-router`, RFC 9293 section 3.1: segments are cut for a port that takes none
 #[test]
 fn a_port_without_long_segments_gets_their_frames() {
     let Some(hosts) = routed() else { return };
     set(&hosts, USUAL);
-    let tap = "type: tap, interface: t0, addresses: [10.0.1.2/24]";
-    let router = hosts.start(&router(1500, tap));
-    hosts.lab.namespace.ip("route add 10.0.0.0/24 via 10.0.1.254").expect("a route");
-    wait_for(&hosts, &router, "10.0.1.2");
-    exchange((&hosts.left, &hosts.lab.namespace), "10.0.1.2", LEN);
-    assert_eq!(checksums_wrong(&hosts.lab.namespace), 0);
+    let past_the_kernel = "type: af-xdp, interface: b0";
+    let text = router(1500, past_the_kernel).replace(", frame-bytes-max: 9018", "");
+    let router = hosts.start(&text);
+    wait_for(&hosts, &router, "10.0.1.1");
+    exchange((&hosts.left, &hosts.right), "10.0.1.1", LEN);
+    assert_eq!(checksums_wrong(&hosts.right), 0);
 }
 
+#[test]
+fn a_tap_carries_connections_of_the_hosts_own_kernel_as_they_come() {
+    let Some(hosts) = routed() else { return };
+    set(&hosts, USUAL);
+    let (own, far) = ("10.0.1.2", "3fff:0:0:2::2");
+    let tap = format!("type: tap, interface: t0, addresses: [{own}/24, \"{far}/64\"]");
+    let router = hosts.start(&router(1500, &tap));
+    let near = &hosts.lab.namespace;
+    near.ip("route add 10.0.0.0/24 via 10.0.1.254").expect("a route");
+    near.ip("-6 route add 3fff:0:0:1::/64 via 3fff:0:0:2::fe").expect("a route");
+    for address in [own, far] {
+        wait_for(&hosts, &router, address);
+        exchange((&hosts.left, near), address, LEN);
+    }
+    let (_, shown, _) = hosts.lab.run(&["show", "all", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let port = &shown["ports"]["uplink"];
+    for way in ["received", "sent"] {
+        let of = |name: &str| port[name].as_u64().expect("a number");
+        let mean = of(&format!("{way}_bytes")) / of(way);
+        assert!(mean > 1514, "{way}: they are long, {mean} bytes each");
+    }
+    datagrams((&hosts.left, near), ("INET", own));
+    datagrams((near, &hosts.left), ("INET6", "3fff:0:0:1::1"));
+    near.command("ethtool", &["-K", "t0", "tx", "off"], None).expect("a tap has it");
+    exchange((&hosts.left, near), own, LEN);
+    assert_eq!(checksums_wrong(near) + checksums_wrong(&hosts.left), 0);
+}
+
+/// - `cgnat`, RFC 768: datagrams that hosts send as one arrive as those that they are
 #[test]
 fn long_datagrams_arrive_as_those_that_they_stand_for() {
     let Some(hosts) = routed() else { return };
@@ -202,39 +238,100 @@ fn long_datagrams_arrive_as_those_that_they_stand_for() {
     let router = hosts.start(&router(1500, LINK));
     for (family, address) in [("INET", "10.0.1.1"), ("INET6", "3fff:0:0:2::1")] {
         wait_for(&hosts, &router, address);
-        // Whether routers may fragment them: then they are cut as they come in.
-        for discover in [0, 3] {
-            let bind = || UdpSocket::bind((address, 0));
-            let socket = hosts.right.run(bind).expect("runs").expect("it is its address");
-            socket.set_read_timeout(Some(PATIENCE)).expect("an option");
-            let port = socket.local_addr().expect("it has one").port();
-            let text = format!(
-                "import socket\n\
-                 s = socket.socket(socket.AF_{family}, socket.SOCK_DGRAM)\n\
-                 s.setsockopt(17, 103, 1000)\n\
-                 if '{family}' == 'INET': s.setsockopt(0, 10, {discover})\n\
-                 for burst in range(4):\n    \
-                     parts = [bytes([burst, n]) * 500 for n in range(9)] + [bytes([burst])]\n    \
-                     s.sendto(b''.join(parts), ('{address}', {port}))\n"
-            );
-            thread::scope(|scope| {
-                let sends = || hosts.left.command("python3", &["-c", &text], None);
-                let sent = scope.spawn(sends);
-                let mut got = [0; 2000];
-                for (burst, at) in (0..4).flat_map(|burst| (0..10).map(move |at| (burst, at))) {
-                    let len = again(|| socket.recv(&mut got)).expect("it arrives");
-                    let expected = if at < 9 { [burst, at].repeat(500) } else { vec![burst] };
-                    assert!(got[..len] == expected, "{family} {discover}: {burst} {at}: {len}");
-                }
-                sent.join().expect("no panic").expect("it sends");
-            });
-        }
+        datagrams((&hosts.left, &hosts.right), (family, address));
+        short_datagrams((&hosts.left, &hosts.right), address);
     }
     assert_eq!(checksums_wrong(&hosts.right), 0);
 }
 
+/// Sends short datagrams in bursts, which are joined on the way, and compares what arrives.
+fn short_datagrams((from, to): (&Namespace, &Namespace), address: &str) {
+    let any = if address.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
+    let socket = to.run(|| UdpSocket::bind((address, 0))).expect("runs").expect("its address");
+    socket.set_read_timeout(Some(PATIENCE)).expect("an option");
+    let port = socket.local_addr().expect("it has one").port();
+    let sender = from.run(|| UdpSocket::bind(any)).expect("runs").expect("an address");
+    sender.connect((address, port)).expect("a route");
+    for burst in 0..20 {
+        // As many as wait at a socket by default; each fifth one is shorter.
+        let sent: Vec<Vec<u8>> =
+            (0..100).map(|at| vec![burst ^ at; if at % 5 == 4 { 9 } else { 18 }]).collect();
+        for datagram in &sent {
+            assert_eq!(again(|| sender.send(datagram)).expect("it leaves"), datagram.len());
+        }
+        let mut room = [0; 100];
+        for (at, datagram) in sent.iter().enumerate() {
+            let len = again(|| socket.recv(&mut room)).expect("it arrives");
+            assert!(room[..len] == datagram[..], "{address}: {burst} {at}: {:?}", &room[..len]);
+        }
+    }
+}
+
+#[test]
+fn two_switches_that_share_memory_carry_connections_of_hosts_as_they_come() {
+    let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];
+    let Some(hosts) = Hosts::new(&["ping", "ethtool", "python3"], &LEFT, &right) else { return };
+    set(&hosts, USUAL);
+    let path = hosts.lab.folder.path().join("link");
+    let switch = |name: &str, interface: &str, keys: &str| {
+        let text = format!(
+            "function: {{name: l2-switch}}\nports:\n  \
+             downlink: {{type: af-packet, interface: {interface}}}\n  \
+             uplink: {{type: vhost-user, path: {}, {keys}}}\nworkers: {{idle: sleep}}\n",
+            path.display()
+        );
+        hosts.lab.start(&hosts.lab.write(&format!("{name}.yaml"), &text))
+    };
+    let near = switch("near", "a0", "role: backend");
+    // Whether the far one takes what frames lack, or gets them whole.
+    for keys in ["role: frontend", "role: frontend, offloads: false"] {
+        let _far = switch("far", "b0", keys);
+        wait_for(&hosts, &near, "10.0.0.2");
+        let (code, shown, _) = hosts.lab.run(&["show", "all", "--json", "--name", "near"]);
+        assert!(code == 0 && shown.contains("host-tso4") != keys.contains("false"), "{shown}");
+        for address in ["10.0.0.2", "3fff:0:0:1::2"] {
+            exchange((&hosts.left, &hosts.right), address, LEN);
+        }
+        datagrams((&hosts.left, &hosts.right), ("INET", "10.0.0.2"));
+        datagrams((&hosts.right, &hosts.left), ("INET6", "3fff:0:0:1::1"));
+    }
+    assert_eq!(checksums_wrong(&hosts.left) + checksums_wrong(&hosts.right), 0);
+}
+
+/// Sends long datagrams from one host to another, and compares what arrives.
+fn datagrams((from, to): (&Namespace, &Namespace), (family, address): (&str, &str)) {
+    // Whether routers may fragment them: then they are cut as they come in.
+    for discover in [0, 3] {
+        let bind = || UdpSocket::bind((address, 0));
+        let socket = to.run(bind).expect("runs").expect("it is its address");
+        socket.set_read_timeout(Some(PATIENCE)).expect("an option");
+        let port = socket.local_addr().expect("it has one").port();
+        let text = format!(
+            "import socket\n\
+             s = socket.socket(socket.AF_{family}, socket.SOCK_DGRAM)\n\
+             s.setsockopt(17, 103, 1000)\n\
+             if '{family}' == 'INET': s.setsockopt(0, 10, {discover})\n\
+             for burst in range(4):\n    \
+                 parts = [bytes([burst, n]) * 500 for n in range(9)] + [bytes([burst])]\n    \
+                 s.sendto(b''.join(parts), ('{address}', {port}))\n"
+        );
+        thread::scope(|scope| {
+            let sent = scope.spawn(|| from.command("python3", &["-c", &text], None));
+            let mut got = [0; 2000];
+            for (burst, at) in (0..4).flat_map(|burst| (0..10).map(move |at| (burst, at))) {
+                let len = again(|| socket.recv(&mut got)).expect("it arrives");
+                let expected = if at < 9 { [burst, at].repeat(500) } else { vec![burst] };
+                assert!(got[..len] == expected, "{family} {discover}: {burst} {at}: {len}");
+            }
+            sent.join().expect("no panic").expect("it sends");
+        });
+    }
+}
+
 /// By hand: `cargo xtask real-hosts --files BYTES` sends a file of so many bytes through
 /// each of 24 combinations, which takes about an hour with 10 GB.
+///
+/// - `l3-router`: files arrive by every kind of port, MTU and offload (by hand)
 #[test]
 fn files_of_any_size_arrive_in_every_combination() {
     let bytes = std::env::var("PLUMBLINE_FILE_BYTES").ok().and_then(|bytes| bytes.parse().ok());
@@ -326,6 +423,7 @@ fn checksums_wrong(host: &Namespace) -> u64 {
     new + of("Tcp:").expect("it is counted") + of("Udp:").expect("it is counted")
 }
 
+/// - `l2-switch`, RFC 1071: checksums that hosts leave to their cards are completed
 #[test]
 fn a_switch_past_the_kernel_completes_what_hosts_leave_to_their_cards() {
     let right = ["10.0.0.2/24", "3fff:0:0:1::2/64"];

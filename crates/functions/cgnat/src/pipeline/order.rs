@@ -18,7 +18,7 @@ use engine::{Drops, Event, Function, Refusal, StageClock};
 use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
 use stages::punt;
-use wire::ethernet;
+use wire::{ethernet, pcp};
 
 use crate::control::{self, Update};
 use crate::parse::Plain;
@@ -115,6 +115,10 @@ impl Function for Pipeline {
     fn state_bytes(&self) -> usize {
         let replication = self.replication.as_ref().map_or(0, |one| one.bytes());
         self.state.bytes() + self.followed.as_ref().map_or(0, Followed::bytes) + replication
+    }
+
+    fn reads_datagrams(&self) -> &'static [u16] {
+        &[pcp::SERVER_PORT]
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {

@@ -57,6 +57,11 @@ pub struct AclRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1_048_575))]
     pub policer: Option<u32>,
+    /// Tells one packet in so many that the rule decides in the log, the first one first; none for
+    /// no packet. `rule-log-per-s` limits all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub log_one_in: Option<u32>,
 }
 
 /// What an access list says of a packet.
@@ -305,6 +310,7 @@ impl AclRule {
             port: None,
             vlan: None,
             policer: None,
+            log_one_in: None,
         }
     }
 
@@ -323,6 +329,11 @@ impl AclRule {
         let names_icmp = self.icmp_type.is_some() || self.icmp_code.is_some();
         let contradicts = |flags: TcpFlags| flags.set & flags.clear != 0;
         let faults = [
+            (
+                self.log_one_in == Some(0),
+                "tells one packet in none",
+                "Give `log-one-in: 1` for every packet, or remove it",
+            ),
             (
                 turned(self.source_ports) || turned(self.destination_ports),
                 "has ports whose first is above the last",

@@ -53,6 +53,7 @@ pub fn kinds() -> Vec<Section> {
         (&usual, Config { punt: true, ping: true, ..listed() }),
         (&usual, Config { resolve: true, neighbour_capacity: 20, pending_capacity: 12, ..host() }),
         (&usual, Config { resolve: true, ..listed() }),
+        (&usual, advertising()),
         (&usual, hosted(Config { resolve: true, ..host() })),
         (&usual, hosted(tunnelled())),
         (&usual, tunnelled()),
@@ -145,6 +146,25 @@ pub fn of_four_ports(mut config: Config) -> Config {
         config.routes.push(Route { prefix, next_hop: Some(next_hop), group: None, vrf: 0 });
     }
     config
+}
+
+/// A router with interfaces by VLAN that hosts find by themselves.
+pub fn advertising() -> Config {
+    let advertise = serde_json::json!([
+        {"port": "downlink"},
+        {
+            "port": "downlink", "vlan": 100, "interval-s": 4, "lifetime-s": 9000, "mtu": 1400,
+            "hop-limit": 0, "managed": true, "other-config": true, "preference": "high",
+            "prefixes": [
+                {"prefix": "2001:db8:7::1/64", "valid-s": 100, "preferred-s": 50},
+                {"prefix": "2001:db8:8::/56", "autonomous": false, "on-link": false},
+            ],
+            "routes": [{"prefix": "2001:db8::1/32", "preference": "low", "lifetime-s": 30}],
+            "rdnss": ["2001:db8::53", "2001:db8::54"],
+        },
+    ]);
+    let advertise = serde_json::from_value(advertise).expect("advertisements");
+    Config { resolve: true, ping: true, advertise, ..divided() }
 }
 
 /// The usual tables beside a configuration.

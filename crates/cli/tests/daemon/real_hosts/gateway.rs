@@ -94,6 +94,7 @@ fn service(hosts: &Hosts) -> UdpSocket {
     socket
 }
 
+/// - `mobile-gateway`, RFC 791 section 3.2: tunnel packets that a base station cut are put together
 #[test]
 fn a_full_packet_comes_through_a_link_that_is_no_longer() {
     let Some(around) = Around::new(&[], "") else { return };
@@ -108,6 +109,7 @@ fn a_full_packet_comes_through_a_link_that_is_no_longer() {
     }
 }
 
+/// - `mobile-gateway`, RFC 791 section 3.2: the same on two workers, whichever has the user
 #[test]
 fn fragments_find_the_worker_of_their_user() {
     let Some(hosts) = Hosts::new(&[], &["200.0.0.2/24"], &["192.0.2.9/24"]) else { return };
@@ -132,6 +134,10 @@ fn fragments_find_the_worker_of_their_user() {
     }
 }
 
+/// - `mobile-gateway`, RFC 1191 section 4: a sender is told what passes in the tunnel
+/// - `mobile-gateway`, RFC 1812 section 5.2.7.1: host unreachable for an address of no user
+/// - `mobile-gateway`, RFC 1812 section 5.3.1: time exceeded for a packet that may not go on
+/// - `mobile-gateway`, RFC 791 section 2.3: a packet that may be cut is cut before its tunnel
 #[test]
 fn senders_hear_of_what_is_too_long_and_of_addresses_without_a_user() {
     let Some(around) = Around::new(&["ping"], "") else { return };
@@ -158,6 +164,10 @@ fn senders_hear_of_what_is_too_long_and_of_addresses_without_a_user() {
     }
 }
 
+/// - `mobile-gateway`, RFC 1122 section 3.2.2.6: pings are answered, also those in fragments
+/// - `mobile-gateway`, TS 29.281 section 7.3.1: an error indication for an unknown bearer
+/// - `mobile-gateway`, TS 29.281 section 7.2.3: a notification of extension headers
+/// - `mobile-gateway`, RFC 1812 section 5.3.1: a user is told of a time to live that ends
 #[test]
 fn a_base_station_is_told_of_what_the_gateway_does_not_know() {
     let Some(around) = Around::new(&["ping"], "") else { return };
@@ -188,6 +198,7 @@ fn a_base_station_is_told_of_what_the_gateway_does_not_know() {
     assert_eq!((told[1], told[7], told[17], told[28]), (G_PDU, 1, 1, 11), "{told:02x?}");
 }
 
+/// - `mobile-gateway`: users reach each other, and an operator finds a user by an address
 #[test]
 fn users_reach_each_other_and_are_found_by_their_addresses() {
     let keys = "  user-networks: [10.45.0.0/16]\n";
@@ -213,6 +224,7 @@ fn users_reach_each_other_and_are_found_by_their_addresses() {
     assert!(!text.contains("10.45.0.1"), "it alone: {text}");
 }
 
+/// - `mobile-gateway`, RFC 5227 section 2.4: another station with the gateway's address is told
 #[test]
 fn another_station_with_the_address_of_the_gateway_is_told() {
     let Some(around) = Around::new(&["ping"], "") else { return };

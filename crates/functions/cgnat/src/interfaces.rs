@@ -266,8 +266,8 @@ impl Interfaces {
         Some((target, mac?))
     }
 
-    /// Whether an address is an interface's own, or on the outside one of pools for which it answers
-    /// now; virtual ones are not.
+    /// Whether an address is an interface's own, or on the outside one of pools for which it
+    /// answers now; virtual ones are not.
     pub(crate) fn has(&self, port: PortId, address: Ipv4Addr) -> bool {
         let is_pool = || first_of_side(port) == OUTSIDE && self.is_outside(address);
         address == self.ip(port)

@@ -15,8 +15,8 @@ use packet::{Batch, Slot, Verdict};
 use wire::ethernet;
 
 use super::config::UserToUser;
-use super::gateway::{ACCESS, towards_worker};
-use super::handed::{Handed, Kind};
+use super::gateway::towards_worker;
+use super::handed::PACKET;
 use super::host::Trouble;
 use super::lengths::From;
 use super::parse::{Addresses, Inner, parse_packet};
@@ -116,6 +116,3 @@ impl Pipeline {
         (worker != self.shard.index).then_some(worker)
     }
 }
-
-/// What is said of a packet that is handed over.
-pub(super) const PACKET: Handed = Handed { kind: Kind::Packet, port: ACCESS, asked: 0 };

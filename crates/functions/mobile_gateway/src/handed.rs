@@ -9,6 +9,8 @@
 use packet::PortId;
 use wire::ethernet;
 
+use super::gateway::ACCESS;
+
 /// What a worker says of a frame that it hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handed {
@@ -51,3 +53,6 @@ impl Handed {
 
 /// No station's address begins so, and no group's that is in use.
 const GROUP: u8 = 3;
+
+/// What is said of a packet for a user that is handed over.
+pub(super) const PACKET: Handed = Handed { kind: Kind::Packet, port: ACCESS, asked: 0 };

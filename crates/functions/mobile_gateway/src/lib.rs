@@ -29,7 +29,11 @@ mod handed;
 
 mod reassembly;
 
+mod mtus;
+
 mod lengths;
+
+mod limits;
 
 mod host;
 

@@ -14,11 +14,12 @@ use crate::workers::Workers;
 use function_kit::Shard;
 use function_mobile_gateway::Update;
 use function_mobile_gateway::config::Tunnel;
-use function_mobile_gateway::gateway::{ACCESS, CORE, towards_worker};
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::check::{Expected, Oracle};
 use packet::PortId;
 use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
 
+mod buckets;
 mod crossing;
 mod discovery;
 mod errors;
@@ -30,9 +31,9 @@ mod policer;
 mod routes;
 mod users;
 
+use buckets::Buckets;
 use errors::{Cause, EXPIRED, NO_ROUTE, NOBODY};
 use fragments::Fragments;
-use host::Buckets;
 use neighbours::Neighbours;
 use packets::{At, UserPacket, dgram, word};
 use policer::Policer;
@@ -384,7 +385,7 @@ impl Model {
     fn to_worker(&self, kind: u8, worker: u32, came: Came) -> Expected {
         let head = [3, kind, came.port.0, came.asked, 0, 0];
         let frame = [&head[..], &came.frame[6..]].concat();
-        Expected::Forward { port: towards_worker(worker), frame }
+        Expected::Forward { port: PortId(CORE.0 + 1 + worker as u8), frame }
     }
 
     /// A packet for somebody: is it a user, may it pass, and where is the user?

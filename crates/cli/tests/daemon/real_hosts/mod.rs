@@ -5,6 +5,7 @@ mod bridge;
 mod discovery;
 mod example;
 mod failures;
+mod gateway;
 mod mtu;
 mod nat;
 mod offloads;

@@ -1,4 +1,5 @@
-//! What a configuration lists, and changes at run time name: base stations, next hops, routes, users.
+//! What a configuration lists, and changes at run time name: base stations, next hops, routes,
+//! users.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

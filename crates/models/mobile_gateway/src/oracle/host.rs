@@ -6,7 +6,6 @@ use std::time::Duration;
 use function_mobile_gateway::config::{Fragment, Tunnel};
 use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::check::Expected;
-use model_kit::slow::Bucket;
 use packet::PortId;
 use wire::{MacAddr, ethernet};
 
@@ -14,24 +13,6 @@ use super::errors::{self, Cause};
 use super::packets::{self, UserPacket};
 use super::routes::Leads;
 use super::{Bearer, Came, Judgement, Model, prefix_of};
-use crate::section::Section;
-
-/// How much may be said.
-pub(super) struct Buckets {
-    errors: Bucket,
-    reports: Bucket,
-    pings: Bucket,
-}
-
-impl Buckets {
-    pub fn new(section: &Section) -> Buckets {
-        Buckets {
-            errors: Bucket::new(section.icmp_errors_per_s, section.icmp_error_burst),
-            reports: Bucket::new(section.gtp_errors_per_s, section.gtp_errors_per_s),
-            pings: Bucket::new(section.pings_per_s, section.pings_per_s),
-        }
-    }
-}
 
 impl Model {
     /// A packet from the Internet's side goes no further, and its sender is told.

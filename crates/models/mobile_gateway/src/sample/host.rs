@@ -1,5 +1,5 @@
-//! The gateway as a host: pings and other ICMP for it, whole and in fragments, more than it answers,
-//! and errors to those whose packets go no further.
+//! The gateway as a host: pings and other ICMP for it, whole and in fragments, more than it
+//! answers, and errors to those whose packets go no further.
 
 use function_mobile_gateway::config::{Fragment, Tunnel};
 use function_mobile_gateway::gateway::ACCESS;

@@ -20,8 +20,8 @@ fn matrix() -> impl Iterator<Item = Section> {
     let switches = [(false, false), (false, true), (true, false), (true, true)];
     let rates = [(1.0, 5.0), (10_000.0, 5.0), (1.25e6, 0.0), (40e9, 5.0), (125e6, 20.0)];
     let shapes = [(1, 1, 1, 1), (1000, 10, 20, 3), (100, 3, 300, 2)];
-    // Fragments; MTUs towards base stations and the Internet; errors, reports and pings a second, of
-    // which no sum of pauses earns half a one.
+    // Fragments; MTUs towards base stations and the Internet; errors, reports and pings a second,
+    // of which no sum of pauses earns half a one; and what users may send each other.
     let rooms = [
         (Fragments::default(), (0, 0), (0, 0, 1000), None),
         (SMALL, (1400, 1300), (997, 89, 3), Some(UserToUser::Tunnel)),

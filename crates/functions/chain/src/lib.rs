@@ -53,6 +53,10 @@ impl<L: Members> NetworkFunction for Chain<L> {
         config::validate(config, L::KINDS)
     }
 
+    fn remarks(config: &Config) -> Vec<String> {
+        config.members().iter().flat_map(|member| member.remarks()).collect()
+    }
+
     fn take_secrets(config: &mut Config, from: &Config) {
         config.take_secrets(from);
     }

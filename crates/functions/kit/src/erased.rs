@@ -84,6 +84,8 @@ pub trait Configured: Any + Send + Sync {
         clock: Clock,
         now: Ticks,
     ) -> Result<Box<dyn Running>, SetupError>;
+    /// See [`NetworkFunction::remarks`].
+    fn remarks(&self) -> Vec<String>;
     /// See [`NetworkFunction::take_secrets`].
     fn with_secrets_of(&self, from: &dyn Configured) -> Arc<dyn Configured>;
     /// Reads a change.
@@ -250,6 +252,10 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         now: Ticks,
     ) -> Result<Box<dyn Running>, SetupError> {
         Ok(Box::new(State::<N>(N::function(&self.0, shard, clock, now)?)))
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        N::remarks(&self.0)
     }
 
     fn with_secrets_of(&self, from: &dyn Configured) -> Arc<dyn Configured> {

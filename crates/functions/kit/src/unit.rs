@@ -64,6 +64,12 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The first key that cannot be used.
     fn validate(config: &mut Self::Config) -> Result<(), Invalid>;
 
+    /// What an operator has to know of a validated configuration that is no error, as sentences:
+    /// what of its files was left out.
+    fn remarks(_config: &Self::Config) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Takes over from another configuration what no record has, and is shown nowhere: keys that
     /// are secrets.
     fn take_secrets(_config: &mut Self::Config, _from: &Self::Config) {}

@@ -78,6 +78,10 @@ impl NetworkFunction for L2Switch {
         validate::validate(config)
     }
 
+    fn remarks(config: &Config) -> Vec<String> {
+        config.remarks().to_vec()
+    }
+
     fn ports(config: &Config) -> Vec<PortName> {
         config::Port::first(config.ports).map(PortName::from).collect()
     }

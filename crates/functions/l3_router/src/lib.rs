@@ -13,6 +13,8 @@ pub mod config;
 
 mod validate;
 
+mod bulk;
+
 pub mod entries;
 
 pub mod state;
@@ -88,6 +90,7 @@ mod found;
 
 mod shown;
 
+pub use self::bulk::read as read_files;
 pub use self::config::Config;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
@@ -126,6 +129,10 @@ impl NetworkFunction for L3Router {
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         validate::validate(config)
+    }
+
+    fn remarks(config: &Config) -> Vec<String> {
+        config.from_files.remarks.to_vec()
     }
 
     fn take_secrets(config: &mut Config, from: &Config) {

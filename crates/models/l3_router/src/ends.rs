@@ -4,7 +4,7 @@ use crate::ports::{Numbered, SIDES};
 use packet::PortId;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_l3_router::config::{Config, Prefixed, Route};
+use function_l3_router::config::{Config, Network, Prefixed, Route};
 
 use super::paths::{macs_of, own_mac};
 use crate::catalogue;
@@ -174,13 +174,11 @@ fn host_of(section: &Section, route: Prefixed<IpAddr>) -> Option<IpAddr> {
         let covers = |network: IpAddr, len: u8| {
             network.is_ipv4() == host.is_ipv4() && catalogue::network(*host, len) == network
         };
-        let longer = |other: &Route| {
-            other.vrf == 0
-                && other.prefix.len > len
-                && covers(other.prefix.address, other.prefix.len)
+        let longer = |(other, _): (Network, u32)| {
+            other.vrf == 0 && other.len > len && covers(other.address, other.len)
         };
         covers(address, len)
-            && !config.routes.iter().any(longer)
+            && !config.all_routes().any(longer)
             && !catalogue::is_generated(section, *host, 128)
             && !is_on_a_link(config, *host)
             && is_ordinary(*host)

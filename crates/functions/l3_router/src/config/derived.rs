@@ -142,16 +142,12 @@ impl Config {
 
     /// The rules of a list by their numbers: 10 for the first, ten more for each further one.
     pub fn all_rules(&self, list: List) -> Vec<(u32, AclRule)> {
-        let rules = match list {
-            List::Ingress => &self.ingress_acl,
-            List::Egress => &self.egress_acl,
-        };
-        (1..).map(|place| 10 * place).zip(rules.iter().copied()).collect()
+        (1..).map(|place| 10 * place).zip(self.rules_of(list).copied()).collect()
     }
 
     /// Rules for which a list has room.
     pub fn rules_max(&self, list: List) -> u32 {
-        match (self.acl_capacity, self.all_rules(list).len() as u32) {
+        match (self.acl_capacity, self.rules_of(list).count() as u32) {
             (0, 0) => 0,
             (0, configured) => (configured + RULES_SPARE).min(Config::RULES_MAX),
             (capacity, _) => capacity,

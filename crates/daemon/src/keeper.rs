@@ -214,6 +214,9 @@ impl Daemon {
                     // A client that is gone needs no answer.
                     let _ = answer.try_send(self.answer(ask));
                 }
+                Ok(Job::Piece(piece, answer)) => {
+                    let _ = answer.try_send(self.apply_piece(&piece));
+                }
                 Ok(Job::Capture(wanted, answer)) => {
                     if answer.try_send(self.start_capture(&wanted)).is_err() {
                         self.end_capture();
@@ -305,7 +308,7 @@ impl Daemon {
             }
             Ask::Reload => self.reload(),
             Ask::Save => self.save(),
-            Ask::Capture(_) | Ask::Stop => Ok(json!({})),
+            Ask::Capture(_) | Ask::Updates | Ask::Stop => Ok(json!({})),
         }
     }
 
@@ -474,7 +477,7 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
             // The file is as new as it can be.
             Ok(Job::Reload | Job::EndCapture) => {}
             // Nobody is served before the daemon is ready.
-            Ok(Job::Asked(..) | Job::Capture(..) | Job::Control(..)) => {}
+            Ok(Job::Asked(..) | Job::Piece(..) | Job::Capture(..) | Job::Control(..)) => {}
             Err(TryRecvError::Empty) => return Ok(()),
         }
     }

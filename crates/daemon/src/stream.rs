@@ -171,7 +171,11 @@ impl Daemon {
 /// Why a line is no change.
 pub(crate) fn unreadable(bad: Option<Invalid>) -> String {
     match bad {
-        Some(bad) => Invalid { section: "", ..bad }.to_string(),
+        Some(bad) => {
+            let remedy =
+                if bad.remedy.is_empty() { String::new() } else { format!("; {}", bad.remedy) };
+            Invalid { section: "", ..bad }.to_string() + &remedy
+        }
         None => "this is not JSON; write a change a line, such as {\"set-route\": {…}}".to_owned(),
     }
 }

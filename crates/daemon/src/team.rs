@@ -155,15 +155,22 @@ impl Team {
     /// Why the change was refused; the function is then unchanged.
     pub fn update(&mut self, update: &Value) -> Result<Ticks, Refused> {
         let update = self.config.update(update).map_err(|bad| {
-            let what = Invalid { section: "", ..bad }.to_string();
-            Refused::new(what, "`plumbline set --help` shows the forms")
+            let remedy = match &*bad.remedy {
+                "" => "`plumbline set --help` shows the forms".to_owned(),
+                remedy => remedy.to_owned(),
+            };
+            Refused::new(Invalid { section: "", ..bad }.to_string(), remedy)
         })?;
         let workers = self.concerned(&update);
-        let outcomes = self.change(&[(update, workers)])?;
+        let changes = [(update, workers)];
+        let outcomes = self.change(&changes)?;
+        let advice = |why| self.config.advice(&changes[0].0, why);
         let outcome = outcomes.first().copied().unwrap_or_default();
         match outcome.refusal {
             None => Ok(outcome.applied_at),
-            Some(refusal) if outcome.applied == 0 => Err(Refused::new(refusal.to_string(), "")),
+            Some(refusal) if outcome.applied == 0 => {
+                Err(Refused::new(refusal.to_string(), advice(refusal)))
+            }
             Some(refusal) => {
                 let what = format!(
                     "{refusal}, but only on some workers: {} of {} applied the change",

@@ -47,7 +47,12 @@ impl<L: Members> NetworkFunction for Chain<L> {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update;
     type Function = Pipeline;
+
+    fn meant(_: &Config, said: Update) -> Result<Update, Invalid> {
+        Ok(said)
+    }
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         config::validate(config, L::KINDS)

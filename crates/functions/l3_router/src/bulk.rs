@@ -1,6 +1,7 @@
-//! Routes and rules out of files of their own, by the keys that name them.
+//! Routes and rules out of files of their own, by the keys that name them; and names of next hops,
+//! which stand for their numbers.
 //!
-//! A row names its next hop by number or by address. An address of no next hop of the
+//! A row names its next hop by name, number or address. An address of no next hop of the
 //! configuration becomes one if it is on a link and neighbours are asked for; several next hops of
 //! a row become a group. Both are listed behind those of the configuration.
 use std::collections::HashSet;
@@ -10,7 +11,7 @@ use function_kit::Invalid;
 use function_kit::sections::function_key;
 use rows::{Cells, Files, Form, Kind, Remarks, Route, Said, Troubles, Unfit};
 
-use super::config::{AclRule, Config, List, Network};
+use super::config::{AclRule, Config, HopNames, List, Network, ToHop};
 use super::validate::routes::Checker;
 use super::validate::services::fault_of;
 
@@ -18,11 +19,13 @@ mod targets;
 
 use self::targets::Targets;
 
-/// Reads the files that a configuration names, unless that is done.
+/// Looks up the names of next hops, and reads the files that a configuration names, unless that is
+/// done.
 ///
 /// # Errors
-/// The key whose files cannot be read, or have rows that cannot be.
+/// A name that no next hop has, or the key whose files cannot be read, or have rows that cannot be.
 pub fn read(config: &mut Config) -> Result<(), Invalid> {
+    names(config)?;
     if std::mem::replace(&mut config.from_files.is_read, true) {
         return Ok(());
     }
@@ -44,6 +47,34 @@ pub fn read(config: &mut Config) -> Result<(), Invalid> {
     }
     config.from_files.remarks = Arc::new(remarks);
     Ok(())
+}
+
+/// Gives routes and members of groups the numbers of the next hops that they name.
+fn names(config: &mut Config) -> Result<(), Invalid> {
+    config.hop_names = HopNames::of(&config.next_hops);
+    let mut groups = std::mem::take(&mut config.next_hop_groups);
+    let mut routes = std::mem::take(&mut config.routes);
+    let number = |said: &mut ToHop, key: &'static str, whose: String| {
+        let found = config.number_of_hop(*said);
+        said.number = found
+            .map_err(|(what, remedy)| function_key(key, format!("{whose}: {what}"), &remedy))?;
+        Ok(())
+    };
+    let mut named = Ok(());
+    for (place, group) in groups.iter_mut().enumerate() {
+        for member in &mut group.members {
+            let whose = || format!("number {place}");
+            named = named.and_then(|()| number(&mut member.next_hop, "next-hop-groups", whose()));
+        }
+    }
+    for route in &mut routes {
+        let prefix = route.prefix;
+        if let Some(hop) = route.next_hop.as_mut().filter(|hop| hop.name.is_some()) {
+            named = named.and_then(|()| number(hop, "routes", String::from(prefix)));
+        }
+    }
+    (config.next_hop_groups, config.routes) = (groups, routes);
+    named
 }
 
 /// Reads routes, and lists next hops and groups that they need.

@@ -12,6 +12,7 @@ mod derived;
 mod groups;
 mod host;
 mod interfaces;
+mod names;
 mod ports;
 mod reassembly;
 mod routes;
@@ -22,6 +23,7 @@ pub use self::bulk::FromFiles;
 pub use self::groups::{GROUPS, Group, Member, group_number};
 pub use self::host::PuntRates;
 pub use self::interfaces::{Interface, Resolved, ReversePath, Vxlan};
+pub use self::names::{HopName, HopNames, ToHop};
 pub use self::ports::{DOWNLINK, Port, UPLINK, number_of};
 pub use self::reassembly::EarlyFragments;
 pub use self::routes::{Bfd, NextHop, Route, network};
@@ -61,7 +63,7 @@ pub struct Config {
     pub downlink_ipv6: Prefixed<Ipv6Addr>,
     /// The uplink port's.
     pub uplink_ipv6: Prefixed<Ipv6Addr>,
-    /// Next hops, numbered from 0.
+    /// Next hops, numbered from 0; each may have a name, too.
     #[schemars(length(max = 524_288))]
     pub next_hops: Vec<NextHop>,
     /// Next hops for which there is room, numbered from 0: those of the list, and what changes at
@@ -172,6 +174,9 @@ pub struct Config {
     /// ports; a list that names any drops what has more.
     #[schemars(range(min = 1, max = 64))]
     pub extension_headers_max: u8,
+    /// The names of next hops; checking the configuration looks them up.
+    #[serde(skip)]
+    pub hop_names: HopNames,
     /// What those files hold; checking the configuration reads them.
     #[serde(skip)]
     pub from_files: FromFiles,
@@ -230,6 +235,7 @@ impl Default for Config {
             reassembly_timeout_ms: 2000,
             early_fragments: EarlyFragments::default(),
             extension_headers_max: stages::transport::HEADERS_MAX,
+            hop_names: HopNames::default(),
             from_files: FromFiles::default(),
         }
     }

@@ -92,8 +92,10 @@ mod shown;
 
 pub use self::bulk::read as read_files;
 pub use self::config::Config;
+use self::config::ToHop;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
+use engine::Refusal;
 use function_kit::{
     Condition, HostInterface, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
     Sought, Spoken, TablePage, TableSize,
@@ -117,6 +119,7 @@ impl NetworkFunction for L3Router {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update<ToHop>;
     type Function = Pipeline;
 
     /// TIPSY's router sends on what has no route.
@@ -133,6 +136,14 @@ impl NetworkFunction for L3Router {
 
     fn remarks(config: &Config) -> Vec<String> {
         config.from_files.remarks.to_vec()
+    }
+
+    fn meant(config: &Config, said: Update<ToHop>) -> Result<Update, Invalid> {
+        said.meant(config)
+    }
+
+    fn advice(config: &Config, update: &Update, why: Refusal) -> String {
+        control::advice(config, update, why)
     }
 
     fn take_secrets(config: &mut Config, from: &Config) {

@@ -50,7 +50,11 @@ fn next_hops(config: &Config) -> Result<(), Invalid> {
     let (all, names) = (config.all_interfaces(), config.port_names());
     let behind = |hop: &NextHop| interface_of(&all, &names, hop);
     let mut taken: HashSet<(PortName, u16, IpAddr)> = HashSet::new();
+    let mut called = HashSet::new();
     for (at, hop) in config.next_hops.iter().enumerate() {
+        if hop.name.is_some_and(|name| !called.insert(name)) {
+            return refuse(at, "has the name of another", "Give each a name of its own");
+        }
         if hop.mac.0.is_multicast() {
             return refuse(at, "has a group address", "Give the address of one station");
         }

@@ -99,7 +99,7 @@ impl Listed {
             if let Some(port) = behind(config, route)
                 && let Some(host) = host_of(section, route.prefix)
             {
-                let hop = route.next_hop.and_then(|hop| config.next_hops.get(hop as usize));
+                let hop = route.next_hop.and_then(|hop| config.next_hops.get(hop.number as usize));
                 let macs = hop.map_or([0; 12], |hop| macs_of(hop, own_mac(config, hop).0));
                 let group = route.group.map(catalogue::group_number);
                 listed.sides[usize::from(port.0)].push(End { host, macs, group });
@@ -139,10 +139,10 @@ impl Listed {
 /// a next hop that is watched, that of the first member.
 fn behind(config: &Config, route: &Route) -> Option<PortId> {
     let members: Vec<u32> = match route.group {
-        None => route.next_hop.into_iter().collect(),
+        None => route.next_hop.into_iter().map(|hop| hop.number).collect(),
         Some(group) => {
             let group = config.next_hop_groups.get(group as usize)?;
-            group.members.iter().map(|member| member.next_hop).collect()
+            group.members.iter().map(|member| member.next_hop.number).collect()
         }
     };
     let mut hops = members.iter().filter_map(|&hop| config.next_hops.get(hop as usize));

@@ -7,7 +7,8 @@ use rows::{Cells, Way};
 use wire::MacAddr;
 
 use super::super::config::{
-    Config, Group, Link, Member, NextHop, PortName, Resolved, group_number, network, number_of,
+    Config, Group, HopName, Link, Member, NextHop, PortName, Resolved, group_number, network,
+    number_of,
 };
 
 /// The next hops and groups of a configuration, by what rows say of them.
@@ -34,7 +35,7 @@ impl<'a> Targets<'a> {
             }
         }
         let groups = (0..).zip(&config.next_hop_groups).map(|(number, group)| {
-            let members = group.members.iter().map(|one| (one.next_hop, one.weight));
+            let members = group.members.iter().map(|one| (one.next_hop.number, one.weight));
             (sorted(members.collect()), number)
         });
         let groups = groups.collect();
@@ -78,7 +79,7 @@ impl<'a> Targets<'a> {
                 Ok(group_number(number))
             }
             (None, None) => Err("leads nowhere; write the next hop behind the prefix, by number \
-                                 or address, or give one to the file as `next-hop`"
+                                 name or address, or give one to the file as `next-hop`"
                 .to_owned()),
         }
     }
@@ -125,10 +126,16 @@ impl<'a> Targets<'a> {
         let found = match (text.parse::<u32>(), text.parse::<IpAddr>()) {
             (Ok(number), _) if (number as usize) < self.config.next_hops.len() => number,
             (_, Ok(address)) => self.at(vrf, address, None).ok_or_else(|| nobody(&address))?,
-            _ => return Err(unknown(text, self.config.next_hops.len())),
+            _ => self.named(text)?,
         };
         self.last = Some((vrf, text.to_owned(), found));
         Ok(found)
+    }
+
+    fn named(&self, text: &str) -> Result<u32, String> {
+        let name = HopName::try_from(text.to_owned()).ok();
+        let found = name.and_then(|name| self.config.hop_names.number(name));
+        found.ok_or_else(|| format!("there is no next hop `{text}`; {}", self.config.known_hops()))
     }
 
     /// The next hop with an address at an interface, if one is named: best in the VRF of the route,
@@ -186,6 +193,7 @@ impl<'a> Targets<'a> {
             ip,
             ipv6,
             bfd: None,
+            name: None,
         };
         self.config.next_hops.push(hop);
         self.by_address.entry(address).or_default().push(count);
@@ -207,7 +215,7 @@ impl<'a> Targets<'a> {
             let most = Config::GROUPS_MAX;
             return Err(format!("needs another group of next hops; there are {most} at most"));
         }
-        let one = |&(next_hop, weight): &(u32, u16)| Member { next_hop, weight };
+        let one = |&(next_hop, weight): &(u32, u16)| Member { next_hop: next_hop.into(), weight };
         self.config.next_hop_groups.push(Group { members: members.iter().map(one).collect() });
         self.groups.insert(members, number);
         Ok(group_number(number))
@@ -227,12 +235,5 @@ fn nobody(address: &IpAddr) -> String {
     format!(
         "the router has no next hop {address}; list it in `next-hops`, or set `resolve: true` if \
          it is on a link"
-    )
-}
-
-fn unknown(text: &str, count: usize) -> String {
-    format!(
-        "there is no next hop `{text}`; write its address, or its number in `next-hops` from 0, \
-         of which there are {count}"
     )
 }

@@ -15,7 +15,7 @@ fn router(folder: &Path, keys: &Value) -> Result<Config, Invalid> {
         "resolve": true,
         "vrfs": 3,
         "next-hops": [
-            {"port": "uplink", "ip": "10.1.0.9"},
+            {"name": "isp-a", "port": "uplink", "ip": "10.1.0.9"},
             {"port": "downlink", "mac": "02:00:00:00:00:07", "ip": "192.0.2.7"},
         ],
         "next-hop-groups": [{"members": [{"next-hop": 0}, {"next-hop": 1}]}],
@@ -43,7 +43,10 @@ fn folder() -> tempfile::TempDir {
 fn routes_stand_in_files_of_several_forms() {
     let folder = folder();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writes");
-    write("a.txt", "# first\n198.51.100.0/24 1\n198.51.0.0/16 group=0 vrf=2\n2001:db8::/32 0\n");
+    write(
+        "a.txt",
+        "# first\n198.51.100.0/24 1\n198.51.0.0/16 group=0 vrf=2\n2001:db8::/32 isp-a\n",
+    );
     write("b.csv", "prefix,next-hop,vrf\n192.88.99.0/24,10.1.0.9,\n192.88.99.0/24,10.1.0.8,0\n");
     let error = router(folder.path(), &json!({"route-files": "$"})).expect_err("there twice");
     assert!(error.what.contains("b.csv:3: 192.88.99.0/24 is there twice; keep one"), "{error}");
@@ -132,7 +135,10 @@ fn rows_that_cannot_be_are_told_by_file_and_line() {
         ("10.0.0.0/33 0", "`10.0.0.0/33` is not written like 192.0.2.0/24"),
         ("198.51.100.1/24 0", "198.51.100.1/24 has bits set behind its length; Clear them"),
         ("198.51.100.0/24", "leads nowhere; write the next hop behind the prefix"),
-        ("198.51.100.0/24 2", "there is no next hop `2`; write its address, or its number"),
+        (
+            "198.51.100.0/24 2",
+            "there is no next hop `2`; Name one of isp-a, or say a number up to 1",
+        ),
         ("198.51.100.0/24 isp", "there is no next hop `isp`"),
         ("198.51.100.0/24 10.9.0.1", "the router has no next hop 10.9.0.1; list it"),
         ("198.51.100.0/24 group=1", "there is no group `1`"),

@@ -114,7 +114,7 @@ impl Config {
     /// All members of all groups: the group, from 0, the number of the next hop and its weight.
     pub fn all_members(&self) -> impl Iterator<Item = (u32, u32, u16)> + '_ {
         (0..).zip(&self.next_hop_groups).flat_map(|(group, one)| {
-            one.members.iter().map(move |member| (group, member.next_hop, member.weight))
+            one.members.iter().map(move |member| (group, member.next_hop.number, member.weight))
         })
     }
 

@@ -145,7 +145,7 @@ impl Sample {
     pub(super) fn visitor(&self, port: PortId) -> NextHop {
         let mac = Mac(MacAddr([0x0a, 0, 0, 0, port.0, 1]));
         let port = self.config.name_of(port);
-        NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None }
+        NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None, name: None }
     }
 
     /// What the bench sends, to many routes and in several sizes.

@@ -137,8 +137,8 @@ pub(crate) fn silent(core: usize) -> Refused {
     Refused::new(format!("the worker on core {core} does not answer"), "see the log")
 }
 
-/// For how long a wait gives way and nothing else: a worker that sleeps needs about as long to wake,
-/// and a parked thread as long again.
+/// For how long a wait gives way and nothing else: a worker that sleeps needs about as long to
+/// wake, and a parked thread as long again.
 const SOON: Duration = Duration::from_micros(150);
 
 /// Time limit for a worker's answer, much longer than the longest request takes.

@@ -5,8 +5,9 @@
 //! {"version":1,"id":7,"ok":{…}}          or {"version":1,"id":7,"refused":{"what":…,"remedy":…}}
 //! ```
 //! After the answer to `capture` the connection carries a pcapng file until enough packets were
-//! copied or the client closes its half. After the request `updates` lines with a change each follow,
-//! up to an empty one, and then the answer; all other requests of a connection may follow one another.
+//! copied or the client closes its half. After the request `updates` lines with a change each
+//! follow, up to an empty one, and then the answer; all other requests of a connection may follow
+//! one another.
 
 pub use function_kit::Sought;
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use functions::{AnyUpdate, Invalid};
+use functions::Invalid;
 use machine::clock::Ticks;
 use serde_json::{Value, json};
 

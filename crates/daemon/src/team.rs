@@ -53,8 +53,8 @@ impl Team {
         }
     }
 
-    /// Applies changes, each on its workers, and returns the outcomes. Many go to a worker together,
-    /// which applies a number of them between two batches.
+    /// Applies changes, each on its workers, and returns the outcomes. Many go to a worker
+    /// together, which applies a number of them between two batches.
     fn change(&mut self, changes: &[(AnyUpdate, u64)]) -> Result<Vec<Outcome>, Refused> {
         let mut outcomes = vec![Outcome::default(); changes.len()];
         for (part, outcomes) in changes.chunks(BULK_MAX).zip(outcomes.chunks_mut(BULK_MAX)) {

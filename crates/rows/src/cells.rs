@@ -91,7 +91,7 @@ impl<'a> Cells<'a> {
 
 /// What is wrong with a row, in words.
 #[derive(Debug)]
-struct Wrong(String);
+pub struct Wrong(String);
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 //! Each record has a prefix and what each peer said of it. Which of them the collector would choose
 //! is not told, so a route has the next hops of all, in the order of the record.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::ip_route::{Kind, Route, Way};

@@ -14,11 +14,11 @@ use crate::remote::Which;
 
 /// Changes a running daemon: applies an update of its function, or reloads the whole file.
 ///
-/// A change is the name of an update and its keys, or an update as JSON. A file of changes has one a
-/// line in either form, and goes to the daemon as a whole: hundreds of thousands a second. Those that
-/// are refused are told by their lines, and the others take effect. Three words address the
-/// daemon itself: `reload` reads the file again and applies the differences, `save` writes the
-/// state file, `stop` stops the daemon cleanly.
+/// A change is the name of an update and its keys, or an update as JSON. A file of changes has one
+/// a line in either form, and goes to the daemon as a whole. Those that are refused are told by
+/// their lines, and the others take effect. Three words address the daemon itself: `reload` reads
+/// the file again and applies the differences, `save` writes the state file, `stop` stops the
+/// daemon cleanly.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -43,7 +43,7 @@ Examples:
   plumbline set reload
   plumbline set handover ipv4=10.0.0.7 base-station=10.1.0.2
   plumbline set '{\"handover\": {\"ipv4\": \"10.0.0.7\", \"base-station\": \"10.1.0.2\"}}' --name gateway
-  plumbline set --file changes.txt               # many, such as: set-route prefix=10.0.0.0/8 next-hop=1
+  plumbline set --file changes.txt               # one a line: set-route prefix=10.0.0.0/8 next-hop=1
   plumbline schema --updates mobile-gateway      # every update with its keys";
 
 /// Runs `plumbline set`.

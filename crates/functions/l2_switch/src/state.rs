@@ -83,7 +83,7 @@ impl State {
             clock,
         };
         for station in config.all_stations() {
-            state.set_station(*station).map_err(|refusal| SetupError::Table {
+            state.set_station(station).map_err(|refusal| SetupError::Table {
                 what: "a station",
                 why: refusal.to_string(),
             })?;

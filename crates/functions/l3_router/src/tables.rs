@@ -97,7 +97,14 @@ fn members(state: &State, from: u64, limit: usize) -> TablePage {
     let mut rows = state.groups.iter().flat_map(|groups| groups.members_from(from));
     let row = |(group, hop, weight)| {
         let buckets = state.groups.as_ref().map_or(0, |groups| groups.buckets_of(group, hop));
-        json!({"group": group, "next-hop": hop, "name": name_of(state, hop), "weight": weight, "buckets": buckets})
+        let name = name_of(state, hop);
+        json!({
+            "group": group,
+            "next-hop": hop,
+            "name": name,
+            "weight": weight,
+            "buckets": buckets,
+        })
     };
     let entries = rows.by_ref().take(limit).map(row).collect();
     let next = rows.next().map(|(group, hop, _)| u64::from(group) << 32 | u64::from(hop));
@@ -136,7 +143,8 @@ fn routes(state: &State, from: u64, limit: usize) -> TablePage {
         }
         let Network { vrf, address, len } = network;
         let name = name_of(state, hop);
-        entries.push(json!({"vrf": vrf, "prefix": format!("{address}/{len}"), "next-hop": hop, "name": name}));
+        let prefix = format!("{address}/{len}");
+        entries.push(json!({"vrf": vrf, "prefix": prefix, "next-hop": hop, "name": name}));
         place.told += 1;
     }
     TablePage { entries, next: None }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use function_kit::Invalid;
 use function_kit::NetworkFunction;
 use function_kit::sections::function_key;
-use function_l3_router::config::{Config, PoliceBy, Prefixed};
+use function_l3_router::config::{Config, PoliceBy};
 
 use crate::catalogue;
 use crate::far_end;

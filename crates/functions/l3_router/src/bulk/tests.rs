@@ -185,7 +185,7 @@ fn rules_stand_in_files_behind_those_of_the_configuration() {
 fn a_file_that_was_changed_is_a_difference() {
     let folder = folder();
     let file = folder.path().join("routes");
-    let mut of = |lines: &[String]| {
+    let of = |lines: &[String]| {
         fs::write(&file, lines.join("\n")).expect("writes");
         router(folder.path(), &json!({"route-files": "$/routes"})).expect("a router")
     };

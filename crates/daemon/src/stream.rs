@@ -89,7 +89,13 @@ pub(crate) fn take(
             text.pop();
         }
         if !text.is_empty() {
-            let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+            let mut lines = 0;
+            for line in text.split_inclusive(|byte| *byte == b'\n') {
+                if line.len() > REQUEST_BYTES_MAX {
+                    return Ok(Err(too_long(next + lines)));
+                }
+                lines += 1;
+            }
             match remote.piece(Piece { text, first: next }) {
                 Ok(further) => told.add(further),
                 Err(refused) => return Ok(Err(refused)),
@@ -101,8 +107,7 @@ pub(crate) fn take(
             return Ok(Ok(told.value()));
         }
         if buffer.len() >= REQUEST_BYTES_MAX {
-            let what = format!("line {next} has more than {REQUEST_BYTES_MAX} bytes");
-            return Ok(Err(Refused::new(what, "send one change a line")));
+            return Ok(Err(too_long(next)));
         }
         match stream.read(&mut chunk) {
             // A last line may lack its end.
@@ -112,6 +117,12 @@ pub(crate) fn take(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// A line that no change needs; it ends the stream, whether it came whole or not.
+fn too_long(line: u64) -> Refused {
+    let what = format!("line {line} has more than {REQUEST_BYTES_MAX} bytes");
+    Refused::new(what, "send one change a line; those before it may have taken effect")
 }
 
 /// Returns where whole lines end, and whether an empty one is the last of them.

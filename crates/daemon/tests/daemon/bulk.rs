@@ -7,7 +7,7 @@ use daemon::protocol::{Ask, View};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::kit::{Run, start, try_start};
+use crate::kit::{Run, try_start};
 
 const ROUTER: &str = "\
 function:

@@ -114,7 +114,7 @@ impl Daemon {
 }
 
 /// Of updates, those that have taken effect; the outcomes are in the order of the updates.
-fn applied(updates: Vec<AnyUpdate>, settled: &[Settled]) -> impl Iterator<Item = Value> {
+pub(crate) fn applied(updates: Vec<AnyUpdate>, settled: &[Settled]) -> impl Iterator<Item = Value> {
     let outcomes = settled.iter().flat_map(|one| match one {
         Settled::Applied { count, .. } => repeat_n(true, *count as usize),
         Settled::Refused(_) => repeat_n(false, 1),

@@ -34,6 +34,7 @@ use crate::metrics::Exposed;
 use crate::plane::{HostThread, Opened};
 use crate::protocol::{Ask, Capture, View};
 use crate::read::{Configuration, Parts};
+use crate::reload::tell_remarks;
 use crate::snapshot::Snapshot;
 use crate::team::Team;
 use crate::team::prepared::Prepared;
@@ -156,6 +157,7 @@ impl Daemon {
         }
         let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];
+        tell_remarks(&*configuration.function.configured);
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
         let mut daemon = Daemon {
             running,
@@ -213,6 +215,9 @@ impl Daemon {
                 Ok(Job::Asked(ask, answer)) => {
                     // A client that is gone needs no answer.
                     let _ = answer.try_send(self.answer(ask));
+                }
+                Ok(Job::Piece(piece, answer)) => {
+                    let _ = answer.try_send(self.apply_piece(&piece));
                 }
                 Ok(Job::Capture(wanted, answer)) => {
                     if answer.try_send(self.start_capture(&wanted)).is_err() {
@@ -308,7 +313,7 @@ impl Daemon {
             }
             Ask::Reload => self.reload(),
             Ask::Save => self.save(),
-            Ask::Capture(_) | Ask::Stop => Ok(json!({})),
+            Ask::Capture(_) | Ask::Updates | Ask::Stop => Ok(json!({})),
         }
     }
 
@@ -477,7 +482,7 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
             // The file is as new as it can be.
             Ok(Job::Reload | Job::EndCapture) => {}
             // Nobody is served before the daemon is ready.
-            Ok(Job::Asked(..) | Job::Capture(..) | Job::Control(..)) => {}
+            Ok(Job::Asked(..) | Job::Piece(..) | Job::Capture(..) | Job::Control(..)) => {}
             Err(TryRecvError::Empty) => return Ok(()),
         }
     }

@@ -42,6 +42,7 @@ mod sections;
 pub mod signals;
 mod snapshot;
 pub mod state;
+mod stream;
 mod team;
 mod times;
 mod unit;

@@ -41,6 +41,8 @@ pub struct Worker<F: Function> {
     plane: Option<PlaneEnd>,
     /// Rounds in which frames that waited during a stall may still come.
     catching_up: u32,
+    /// Whether the last round applied changes.
+    has_changed: bool,
 }
 
 /// Handle to a worker for the thread that started it.
@@ -79,6 +81,7 @@ impl<F: Function> Worker<F> {
             tap: None,
             plane: None,
             catching_up: 0,
+            has_changed: false,
             function,
             names,
             ports,
@@ -102,7 +105,8 @@ impl<F: Function> Worker<F> {
         while !stop.load(Ordering::Relaxed) {
             let handled = self.round().1;
             packets += handled as u64;
-            if handled > 0 {
+            // Behind changes others may wait, of which a round applies a number only.
+            if handled > 0 || self.has_changed {
                 empty_rounds = 0;
                 continue;
             }
@@ -166,6 +170,7 @@ impl<F: Function> Worker<F> {
         let function = &mut self.function;
         let changes =
             self.control.apply(CONTROL_PER_ROUND, clock::now, |update| function.apply(update, now));
+        self.has_changed = changes > 0;
         if let Some(supervised) = &mut self.supervised
             && let Some(order) = supervised.next()
         {

@@ -87,7 +87,12 @@ impl NetworkFunction for Cgnat {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update;
     type Function = Pipeline;
+
+    fn meant(_: &Config, said: Update) -> Result<Update, Invalid> {
+        Ok(said)
+    }
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         validate::validate(config)

@@ -88,6 +88,10 @@ pub trait Configured: Any + Send + Sync {
         clock: Clock,
         now: Ticks,
     ) -> Result<Box<dyn Running>, SetupError>;
+    /// See [`NetworkFunction::advice`].
+    fn advice(&self, update: &AnyUpdate, why: Refusal) -> String;
+    /// See [`NetworkFunction::remarks`].
+    fn remarks(&self) -> Vec<String>;
     /// See [`NetworkFunction::take_secrets`].
     fn with_secrets_of(&self, from: &dyn Configured) -> Arc<dyn Configured>;
     /// Reads a change.
@@ -168,7 +172,7 @@ impl<N: NetworkFunction> Kind for Unit<N> {
     }
 
     fn update_schema(&self) -> Schema {
-        schemars::schema_for!(N::Update)
+        schemars::schema_for!(N::Said)
     }
 
     fn read(&self, keys: Map<String, Value>) -> Result<Arc<dyn Configured>, Invalid> {
@@ -264,6 +268,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         Ok(Box::new(State::<N>(N::function(&self.0, shard, clock, now)?)))
     }
 
+    fn advice(&self, update: &AnyUpdate, why: Refusal) -> String {
+        update.typed().map_or_else(String::new, |update| N::advice(&self.0, update, why))
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        N::remarks(&self.0)
+    }
+
     fn with_secrets_of(&self, from: &dyn Configured) -> Arc<dyn Configured> {
         let (mut config, from): (_, &dyn Any) = (self.0.clone(), from);
         if let Some(from) = from.downcast_ref::<OfKind<N>>() {
@@ -273,13 +285,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
     }
 
     fn update(&self, update: &Value) -> Result<AnyUpdate, Invalid> {
-        parsed::<N::Update>("update", update.clone()).map(AnyUpdate::of)
+        let said = parsed::<N::Said>("update", update.clone())?;
+        N::meant(&self.0, said).map(AnyUpdate::of)
     }
 
     fn update_of(&self, text: &[u8]) -> Option<Result<AnyUpdate, Invalid>> {
         // The way by a value is ten times as long; it says what is wrong.
-        match serde_json::from_slice::<N::Update>(text) {
-            Ok(update) => Some(Ok(AnyUpdate::of(update))),
+        match serde_json::from_slice::<N::Said>(text) {
+            Ok(said) => Some(N::meant(&self.0, said).map(AnyUpdate::of)),
             Err(_) => serde_json::from_slice(text).ok().map(|value| self.update(&value)),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Function, Names};
+use engine::{Function, Names, Refusal};
 use keys::Invalid;
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -54,6 +54,8 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         + std::fmt::Debug
         + PartialEq
         + 'static;
+    /// A change as people say it, by names of the configuration where it has any.
+    type Said: DeserializeOwned + JsonSchema;
     /// The running function.
     type Function: Function<Update = Self::Update> + 'static;
 
@@ -68,6 +70,24 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// # Errors
     /// The first key that cannot be used.
     fn validate(config: &mut Self::Config) -> Result<(), Invalid>;
+
+    /// The change that somebody means.
+    ///
+    /// # Errors
+    /// A name that the configuration does not have.
+    fn meant(config: &Self::Config, said: Self::Said) -> Result<Self::Update, Invalid>;
+
+    /// What helps where a change was refused, as a sentence without a full stop; nothing if the
+    /// refusal says it all.
+    fn advice(_config: &Self::Config, _update: &Self::Update, _why: Refusal) -> String {
+        String::new()
+    }
+
+    /// What an operator has to know of a validated configuration that is no error, as sentences:
+    /// what of its files was left out.
+    fn remarks(_config: &Self::Config) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Takes over from another configuration what no record has, and is shown nowhere: keys that
     /// are secrets.

@@ -3,14 +3,17 @@
 //! Keys and meaning are TIPSY's where TIPSY has them (`l2fwd`, `portfwd`); the others say so.
 
 pub mod acl;
+mod bulk;
 pub mod features;
 pub mod port;
 
+use rows::Files;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 use self::acl::Rule;
+pub use self::bulk::FromFiles;
 pub use self::features::Unknown;
 use self::features::{Attachment, Domain, Mirror, MoveLimit, Storm};
 pub use self::port::{PORTS_MAX, Port};
@@ -57,6 +60,9 @@ pub struct Config {
     /// Stations that the bridge knows from the start. Not in TIPSY.
     #[schemars(length(max = 1_000_000))]
     pub stations: Vec<Station>,
+    /// Files of further stations, or directories of such: text or CSV. Not in TIPSY.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub station_files: Files,
     /// Stations for which there is room without learning them: those of the list, and those that
     /// changes at run time add. 0 for 4,096 more than are listed. Not in TIPSY.
     #[schemars(range(max = 4_000_000))]
@@ -80,6 +86,15 @@ pub struct Config {
     /// Which frames leave by ports, as they leave.
     #[schemars(length(max = 4096))]
     pub egress_acl: Vec<Rule>,
+    /// Files of further rules of `acl`: text or CSV.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub acl_files: Files,
+    /// Files of further rules of `egress-acl`.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub egress_acl_files: Files,
+    /// What those files hold; checking the configuration reads them.
+    #[serde(skip)]
+    pub from_files: FromFiles,
 }
 
 /// What decides where a frame goes.
@@ -130,6 +145,7 @@ impl Default for Config {
             when_full: WhenFull::Forward,
             unknown: None,
             stations: Vec::new(),
+            station_files: Files::default(),
             station_capacity: 0,
             ports: 2,
             domains: Vec::new(),
@@ -138,6 +154,9 @@ impl Default for Config {
             mirrors: Vec::new(),
             acl: Vec::new(),
             egress_acl: Vec::new(),
+            acl_files: Files::default(),
+            egress_acl_files: Files::default(),
+            from_files: FromFiles::default(),
         }
     }
 }
@@ -164,8 +183,8 @@ impl Config {
             || !self.attachments.is_empty()
             || !self.storm_control.is_empty()
             || !self.mirrors.is_empty()
-            || !self.acl.is_empty()
-            || !self.egress_acl.is_empty()
+            || !self.all_acl().is_empty()
+            || !self.all_egress_acl().is_empty()
     }
 
     /// All attachment circuits, in their order: those of the file, or each whole port to domain 0.
@@ -201,7 +220,7 @@ impl Config {
     /// Most stations that are known without being learned.
     pub fn static_limit(&self) -> usize {
         match self.station_capacity {
-            0 => self.stations.len() + STATIONS_SPARE,
+            0 => self.station_count() + STATIONS_SPARE,
             capacity => capacity as usize,
         }
     }

@@ -2,15 +2,18 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use packet::PortId;
+use rows::Files;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 mod advertise;
+mod bulk;
 mod derived;
 mod groups;
 mod host;
 mod interfaces;
+mod names;
 mod ports;
 mod reassembly;
 mod routes;
@@ -18,9 +21,11 @@ mod services;
 mod sessions;
 
 pub use self::advertise::{Advertise, AdvertisedPrefix, AdvertisedRoute, HOST_BITS, Preference};
+pub use self::bulk::FromFiles;
 pub use self::groups::{GROUPS, Group, Member, group_number};
 pub use self::host::PuntRates;
 pub use self::interfaces::{Interface, Resolved, ReversePath, Vxlan};
+pub use self::names::{HopName, HopNames, ToHop};
 pub use self::ports::{DOWNLINK, Port, UPLINK, number_of};
 pub use self::reassembly::EarlyFragments;
 pub use self::routes::{Bfd, NextHop, Route, network};
@@ -60,7 +65,7 @@ pub struct Config {
     pub downlink_ipv6: Prefixed<Ipv6Addr>,
     /// The uplink port's.
     pub uplink_ipv6: Prefixed<Ipv6Addr>,
-    /// Next hops, numbered from 0.
+    /// Next hops, numbered from 0; each may have a name, too.
     #[schemars(length(max = 524_288))]
     pub next_hops: Vec<NextHop>,
     /// Next hops for which there is room, numbered from 0: those of the list, and what changes at
@@ -77,6 +82,9 @@ pub struct Config {
     /// Routes to next hops of that list or to groups.
     #[schemars(length(max = 1_000_000))]
     pub routes: Vec<Route>,
+    /// Files of further routes, or directories of such: text, CSV, MRT, or what `ip route` prints.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub route_files: Files,
     /// Groups of next hops of that list, for routes to lead to.
     #[schemars(length(max = 65_536))]
     pub next_hop_groups: Vec<Group>,
@@ -135,6 +143,12 @@ pub struct Config {
     /// The access list of packets that leave.
     #[schemars(length(max = 65_536))]
     pub egress_acl: Vec<AclRule>,
+    /// Files of rules behind those of `ingress-acl`: text or CSV.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub ingress_acl_files: Files,
+    /// Files of rules behind those of `egress-acl`.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub egress_acl_files: Files,
     /// Most rules of each list at run time; 0 for 256 more than at the start, where there are any.
     #[schemars(range(max = 65_536))]
     pub acl_capacity: u32,
@@ -171,6 +185,12 @@ pub struct Config {
     /// ports; a list that names any drops what has more.
     #[schemars(range(min = 1, max = 64))]
     pub extension_headers_max: u8,
+    /// The names of next hops; checking the configuration looks them up.
+    #[serde(skip)]
+    pub hop_names: HopNames,
+    /// What those files hold; checking the configuration reads them.
+    #[serde(skip)]
+    pub from_files: FromFiles,
 }
 
 impl Default for Config {
@@ -194,6 +214,7 @@ impl Default for Config {
             bfd_capacity: 0,
             bfd_keys: Vec::new(),
             routes: Vec::new(),
+            route_files: Files::default(),
             next_hop_groups: Vec::new(),
             ecmp_capacity: 0,
             ecmp_buckets: 256,
@@ -213,6 +234,8 @@ impl Default for Config {
             pending_capacity: 64,
             ingress_acl: Vec::new(),
             egress_acl: Vec::new(),
+            ingress_acl_files: Files::default(),
+            egress_acl_files: Files::default(),
             acl_capacity: 0,
             rule_log_per_s: 10,
             police_by: PoliceBy::None,
@@ -225,6 +248,8 @@ impl Default for Config {
             reassembly_timeout_ms: 2000,
             early_fragments: EarlyFragments::default(),
             extension_headers_max: stages::transport::HEADERS_MAX,
+            hop_names: HopNames::default(),
+            from_files: FromFiles::default(),
         }
     }
 }
@@ -319,7 +344,9 @@ impl Config {
 
     /// All routes of the configuration, to next hops and groups by number.
     pub fn all_routes(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
-        self.routes.iter().map(|route| (Network::of(route.vrf, route.prefix), route.target()))
+        let listed = self.routes.iter();
+        let listed = listed.map(|route| (Network::of(route.vrf, route.prefix), route.target()));
+        listed.chain(self.from_files.routes.iter().copied())
     }
 
     /// Next hops for which there is room.
@@ -333,7 +360,10 @@ impl Config {
     /// Most routes of a version of IP at run time, those to neighbours and to the router included.
     pub fn capacity(&self) -> usize {
         match self.route_capacity {
-            0 => self.next_hops.len() + self.routes.len() + ROUTES_SPARE,
+            0 => {
+                let routes = self.routes.len() + self.from_files.routes.len();
+                self.next_hops.len() + routes + ROUTES_SPARE
+            }
             capacity => capacity as usize,
         }
     }

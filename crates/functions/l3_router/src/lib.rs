@@ -13,6 +13,8 @@ pub mod config;
 
 mod validate;
 
+mod bulk;
+
 pub mod entries;
 
 pub mod state;
@@ -92,9 +94,12 @@ mod found;
 
 mod shown;
 
+pub use self::bulk::read as read_files;
 pub use self::config::Config;
+use self::config::ToHop;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
+use engine::Refusal;
 use function_kit::{
     Condition, HostInterface, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
     Sought, Spoken, Summed, TablePage, TableSize,
@@ -120,6 +125,7 @@ impl NetworkFunction for L3Router {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update<ToHop>;
     type Function = Pipeline;
 
     /// TIPSY's router sends on what has no route.
@@ -132,6 +138,18 @@ impl NetworkFunction for L3Router {
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         validate::validate(config)
+    }
+
+    fn remarks(config: &Config) -> Vec<String> {
+        config.from_files.remarks.to_vec()
+    }
+
+    fn meant(config: &Config, said: Update<ToHop>) -> Result<Update, Invalid> {
+        said.meant(config)
+    }
+
+    fn advice(config: &Config, update: &Update, why: Refusal) -> String {
+        control::advice(config, update, why)
     }
 
     fn take_secrets(config: &mut Config, from: &Config) {

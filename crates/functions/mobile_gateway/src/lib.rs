@@ -93,7 +93,12 @@ impl NetworkFunction for MobileGateway {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update;
     type Function = Pipeline;
+
+    fn meant(_: &Config, said: Update) -> Result<Update, Invalid> {
+        Ok(said)
+    }
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         config::validate(config)

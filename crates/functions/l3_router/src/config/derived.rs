@@ -114,7 +114,7 @@ impl Config {
     /// All members of all groups: the group, from 0, the number of the next hop and its weight.
     pub fn all_members(&self) -> impl Iterator<Item = (u32, u32, u16)> + '_ {
         (0..).zip(&self.next_hop_groups).flat_map(|(group, one)| {
-            one.members.iter().map(move |member| (group, member.next_hop, member.weight))
+            one.members.iter().map(move |member| (group, member.next_hop.number, member.weight))
         })
     }
 
@@ -142,16 +142,12 @@ impl Config {
 
     /// The rules of a list by their numbers: 10 for the first, ten more for each further one.
     pub fn all_rules(&self, list: List) -> Vec<(u32, AclRule)> {
-        let rules = match list {
-            List::Ingress => &self.ingress_acl,
-            List::Egress => &self.egress_acl,
-        };
-        (1..).map(|place| 10 * place).zip(rules.iter().copied()).collect()
+        (1..).map(|place| 10 * place).zip(self.rules_of(list).copied()).collect()
     }
 
     /// Rules for which a list has room.
     pub fn rules_max(&self, list: List) -> u32 {
-        match (self.acl_capacity, self.all_rules(list).len() as u32) {
+        match (self.acl_capacity, self.rules_of(list).count() as u32) {
             (0, 0) => 0,
             (0, configured) => (configured + RULES_SPARE).min(Config::RULES_MAX),
             (capacity, _) => capacity,

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use function_kit::PortName;
+pub use function_kit::sections::Ports;
 use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -136,36 +137,6 @@ impl From<TcpFlags> for String {
 impl TcpFlags {
     /// The flags by their bits, from the lowest (RFC 9293 section 3.1).
     const NAMES: [&'static str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
-}
-
-/// Ports from one to another, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "SaidPorts")]
-pub struct Ports {
-    /// The lowest.
-    pub first: u16,
-    /// The highest.
-    pub last: u16,
-}
-
-/// Ports as they may be said: a range by name, the same as a pair, or a single port.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged, deny_unknown_fields)]
-enum SaidPorts {
-    Range { first: u16, last: u16 },
-    Pair([u16; 2]),
-    One(u16),
-}
-
-impl From<SaidPorts> for Ports {
-    fn from(said: SaidPorts) -> Ports {
-        let [first, last] = match said {
-            SaidPorts::Range { first, last } => [first, last],
-            SaidPorts::Pair(pair) => pair,
-            SaidPorts::One(port) => [port, port],
-        };
-        Ports { first, last }
-    }
 }
 
 /// Which of the two access lists.

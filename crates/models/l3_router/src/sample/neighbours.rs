@@ -347,6 +347,7 @@ fn next_hop(sample: &mut Sample, own: &Resolved) {
         ip: Some(ip),
         ipv6: None,
         bfd: None,
+        name: None,
     };
     let visit = |sample: &mut Sample, about| {
         let to = sample.host();

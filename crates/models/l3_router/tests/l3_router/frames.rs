@@ -3,7 +3,7 @@
 use function_l3_router::config::{
     AclRule, Action, Algorithm, Config, DOWNLINK, EarlyFragments, Group, HostPlace, Interface, Mac,
     Member, NextHop, PoliceBy, Policer, Port, PortName, Ports, Prefixed, PuntRates, Remark,
-    ReversePath, Route, UPLINK, Vxlan,
+    ReversePath, Route, ToHop, UPLINK, Vxlan,
 };
 use machine::clock::Clock;
 use model_kit::Model;
@@ -131,6 +131,7 @@ pub fn of_four_ports(mut config: Config) -> Config {
         ip: ip.parse().ok(),
         ipv6: None,
         bfd: None,
+        name: None,
     };
     let first = config.next_hops.len() as u32;
     config.next_hops.extend([hop(2, 1, None, "10.20.0.2"), hop(3, 2, None, "none")]);
@@ -143,7 +144,7 @@ pub fn of_four_ports(mut config: Config) -> Config {
     }
     for (text, next_hop) in [("198.0.0.0/8", first), ("203.0.113.0/24", first + 1)] {
         let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
-        config.routes.push(Route { prefix, next_hop: Some(next_hop), group: None, vrf: 0 });
+        config.routes.push(Route { prefix, next_hop: Some(next_hop.into()), group: None, vrf: 0 });
     }
     config
 }
@@ -189,7 +190,10 @@ pub fn reassembling() -> Config {
 pub fn grouped() -> Config {
     let mut config = listed();
     let group = |members: &[(u32, u16)]| Group {
-        members: members.iter().map(|&(next_hop, weight)| Member { next_hop, weight }).collect(),
+        members: members
+            .iter()
+            .map(|&(hop, weight): &(u32, u16)| Member { next_hop: hop.into(), weight })
+            .collect(),
     };
     config.next_hop_groups = vec![group(&[(0, 2), (2, 1)]), group(&[(1, 1)]), group(&[])];
     for (route, number) in [(0, 0), (1, 1), (4, 0), (5, 1)] {
@@ -202,10 +206,10 @@ pub fn grouped() -> Config {
 /// The same with interfaces, VRFs and sources that are looked for.
 pub fn divided_into_groups() -> Config {
     let mut config = divided();
-    let members = [0, 2, 5].map(|next_hop| Member { next_hop, weight: 1 });
+    let members = [0, 2, 5].map(|hop: u32| Member { next_hop: hop.into(), weight: 1 });
     config.next_hop_groups = vec![Group { members: members.to_vec() }];
     for route in &mut config.routes {
-        if matches!(route.next_hop, Some(0 | 2)) {
+        if route.next_hop.is_some_and(|hop| matches!(hop.number, 0 | 2)) {
             (route.next_hop, route.group) = (None, Some(0));
         }
     }
@@ -332,7 +336,16 @@ pub fn divided() -> Config {
     {
         let mac = Mac(MacAddr([0x0a, 0, 0, 0, 2, at as u8]));
         let (vlan, ip) = (Some(vlan), ip.parse().ok());
-        config.next_hops.push(NextHop { port, vlan, mac, source: None, ip, ipv6: None, bfd: None });
+        config.next_hops.push(NextHop {
+            port,
+            vlan,
+            mac,
+            source: None,
+            ip,
+            ipv6: None,
+            bfd: None,
+            name: None,
+        });
     }
     for (text, next_hop, vrf) in [
         ("0.0.0.0/0", 3, 1),
@@ -342,7 +355,12 @@ pub fn divided() -> Config {
         ("2001:db8::/32", 5, 1),
     ] {
         let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
-        config.routes.push(Route { prefix, next_hop: Some(next_hop), group: None, vrf });
+        config.routes.push(Route {
+            prefix,
+            next_hop: Some(ToHop::from(next_hop)),
+            group: None,
+            vrf,
+        });
     }
     config
 }
@@ -357,10 +375,11 @@ pub fn listed() -> Config {
         ip: ip.parse().ok(),
         ipv6: ipv6.parse().ok(),
         bfd: None,
+        name: None,
     };
-    let route = |text: &str, next_hop| Route {
+    let route = |text: &str, next_hop: u32| Route {
         prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
-        next_hop: Some(next_hop),
+        next_hop: Some(next_hop.into()),
         group: None,
         vrf: 0,
     };

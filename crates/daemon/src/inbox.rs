@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::capture::Stream;
 use crate::controller::Order;
+use crate::piece::{Piece, Told};
 use crate::protocol::{Ask, Capture};
-use crate::stream::{Piece, Told};
 use crate::unit::Refused;
 
 /// A job for the main thread of the daemon.

@@ -34,7 +34,6 @@ use crate::metrics::Exposed;
 use crate::plane::{HostThread, Opened};
 use crate::protocol::{Ask, Capture, View};
 use crate::read::{Configuration, Parts};
-use crate::reload::tell_remarks;
 use crate::snapshot::Snapshot;
 use crate::team::Team;
 use crate::team::prepared::Prepared;
@@ -157,7 +156,7 @@ impl Daemon {
         }
         let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];
-        tell_remarks(&*configuration.function.configured);
+        configuration.tell_remarks();
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
         let mut daemon = Daemon {
             running,

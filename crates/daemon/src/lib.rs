@@ -32,6 +32,7 @@ mod machines;
 mod member;
 mod metrics;
 mod nothing;
+mod piece;
 mod plane;
 pub mod protocol;
 mod read;

@@ -72,7 +72,7 @@ impl Daemon {
         let has_other_keys = self.configuration.function.configured.keys() != function.keys();
         let names: Vec<&str> = changed.iter().map(|&number| &*self.ports[number].name).collect();
         self.configuration = wanted;
-        tell_remarks(&*self.configuration.function.configured);
+        self.configuration.tell_remarks();
         let changed: Vec<&str> = controllers.iter().map(|keys| keys.controller.name()).collect();
         let told = json!({"updates": count, "ports": names, "controllers": changed});
         if let Some(journal) = self.journal.as_mut().filter(|_| has_other_keys) {
@@ -169,13 +169,6 @@ impl Daemon {
             refused = self.reopened(number, refused);
         }
         refused
-    }
-}
-
-/// Says in the log what of the files of a function was left out.
-pub(crate) fn tell_remarks(function: &dyn functions::Configured) {
-    for remark in function.remarks() {
-        tracing::warn!("{remark}");
     }
 }
 

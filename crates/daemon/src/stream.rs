@@ -8,63 +8,12 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use functions::Invalid;
-use machine::clock::Ticks;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::controller::Settled;
 use crate::inbox::Remote;
-use crate::keeper::Daemon;
+use crate::piece::{Piece, Told};
 use crate::protocol::REQUEST_BYTES_MAX;
 use crate::unit::Refused;
-
-/// Whole lines of a stream of changes.
-#[derive(Debug)]
-pub(crate) struct Piece {
-    text: Vec<u8>,
-    /// Number of its first line in the stream, from 1.
-    first: u64,
-}
-
-/// What became of changes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Told {
-    applied: u64,
-    refused: u64,
-    /// The first that were refused: their lines, and why.
-    errors: Vec<(u64, String)>,
-    /// When the last one took effect.
-    applied_at: Option<Ticks>,
-}
-
-impl Told {
-    fn refuse(&mut self, line: u64, why: String) {
-        self.refused += 1;
-        if self.errors.len() < ERRORS_MAX {
-            self.errors.push((line, why));
-        }
-    }
-
-    /// Takes over what became of further changes.
-    fn add(&mut self, further: Told) {
-        self.applied += further.applied;
-        self.refused += further.refused;
-        let room = ERRORS_MAX - self.errors.len();
-        self.errors.extend(further.errors.into_iter().take(room));
-        self.applied_at = further.applied_at.or(self.applied_at);
-    }
-
-    /// The answer to a client, but for the time of day.
-    fn value(&self) -> Value {
-        let error = |(line, what): &(u64, String)| json!({"line": line, "what": what});
-        json!({
-            "applied": self.applied,
-            "refused": self.refused,
-            "errors": self.errors.iter().map(error).collect::<Vec<_>>(),
-            "applied_at_ticks": self.applied_at,
-        })
-    }
-}
 
 /// Applies the lines of a stream up to an empty line or its end, `buffer` first; returns what
 /// became of them. What follows the empty line stays in `buffer`.
@@ -135,64 +84,6 @@ fn whole_lines(buffer: &[u8]) -> (usize, bool) {
         None => (buffer.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1), false),
     }
 }
-
-impl Daemon {
-    /// Applies a piece of a stream of changes.
-    ///
-    /// # Errors
-    /// When a worker does not answer.
-    pub(crate) fn apply_piece(&mut self, piece: &Piece) -> Result<Told, Refused> {
-        let mut told = Told::default();
-        let (mut updates, mut lines) = (Vec::new(), Vec::new());
-        let all = piece.text.split(|byte| *byte == b'\n');
-        for (line, text) in (piece.first..).zip(all) {
-            let text = text.trim_ascii();
-            if text.is_empty() || text.starts_with(b"#") {
-                continue;
-            }
-            match self.running.read(text) {
-                Ok(update) => {
-                    updates.push(update);
-                    lines.push(line);
-                }
-                Err(why) => told.refuse(line, why),
-            }
-        }
-        let kept = self.journal.is_some().then(|| updates.clone());
-        let settled = self.running.control(updates)?;
-        self.record(crate::controlled::applied(kept.unwrap_or_default(), &settled));
-        let mut lines = lines.into_iter();
-        for one in settled {
-            match one {
-                Settled::Applied { count, at } => {
-                    told.applied += count;
-                    told.applied_at = Some(at);
-                    lines.by_ref().take(count as usize).for_each(drop);
-                }
-                Settled::Refused(refusal) => {
-                    told.refuse(lines.next().unwrap_or_default(), refusal.to_string());
-                }
-            }
-        }
-        told.errors.sort_unstable_by_key(|(line, _)| *line);
-        Ok(told)
-    }
-}
-
-/// Why a line is no change.
-pub(crate) fn unreadable(bad: Option<Invalid>) -> String {
-    match bad {
-        Some(bad) => {
-            let remedy =
-                if bad.remedy.is_empty() { String::new() } else { format!("; {}", bad.remedy) };
-            Invalid { section: "", ..bad }.to_string() + &remedy
-        }
-        None => "this is not JSON; write a change a line, such as {\"set-route\": {…}}".to_owned(),
-    }
-}
-
-/// Errors that are told in words.
-const ERRORS_MAX: usize = 20;
 
 /// How much is read at once.
 const CHUNK_BYTES: usize = 256 << 10;

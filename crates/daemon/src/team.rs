@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::controller::Settled;
 use crate::member::{Member, Patience};
+use crate::piece::unreadable;
 use crate::state::Memory;
-use crate::stream::unreadable;
 use crate::unit::{Refused, Sizes, Words, Work};
 
 pub(crate) mod prepared;

@@ -9,7 +9,7 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::read::Form;
+use crate::form::Form;
 
 /// The keys of a row with their texts, and those that its file gives to all rows.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::read::Form;
+use crate::form::Form;
 use crate::{ip_route, mrt};
 
 /// The form of a file of rows.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::read::Unfit;
+use crate::trouble::Unfit;
 
 /// A route of a file of routes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@
 mod cells;
 mod csv;
 mod files;
+mod form;
 mod format;
 mod ip_route;
 mod lines;
@@ -23,9 +24,10 @@ mod trouble;
 
 pub use cells::Cells;
 pub use files::{FILES_MAX, Files, Source};
+pub use form::Form;
 pub use format::Format;
 pub use ip_route::{Kind, Route, Way};
 pub use lines::LINE_BYTES_MAX;
 pub use mrt::RECORD_BYTES_MAX;
-pub use read::{Form, Said, Unfit, read};
-pub use trouble::{LISTED_MAX, Remarks, Troubles};
+pub use read::{Said, read};
+pub use trouble::{LISTED_MAX, Remarks, Troubles, Unfit};

@@ -7,22 +7,12 @@ use std::sync::Arc;
 use crate::cells::Cells;
 use crate::csv::Columns;
 use crate::files::{Files, Source};
+use crate::form::Form;
 use crate::ip_route::{IpRoutes, Route};
 use crate::lines::Lines;
 use crate::mrt::{Record, Records};
-use crate::trouble::{Remarks, Troubles};
+use crate::trouble::{Remarks, Troubles, Unfit};
 use crate::{Format, opened, text};
-
-/// The form of a table's rows.
-#[derive(Debug)]
-pub struct Form {
-    /// Keys of a row. The first are those that a text may leave out before their values.
-    pub keys: &'static [&'static str],
-    /// How many those are.
-    pub unnamed: usize,
-    /// Whether the table is one of routes, which files of `ip route` and of MRT have.
-    pub takes_routes: bool,
-}
 
 /// A row as a file says it.
 #[derive(Debug)]
@@ -31,15 +21,6 @@ pub enum Said<'a> {
     Cells(&'a Cells<'a>),
     /// As a route, with what the file says of all.
     Route(&'a Route, &'a Cells<'a>),
-}
-
-/// A row that the table does not take.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Unfit {
-    /// It is wrong, and this is what to write.
-    Wrong(String),
-    /// The table has no use for it, for this reason.
-    Left(String),
 }
 
 /// Reads all rows of files in their order, and gives each to the table.

@@ -4,6 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+/// A row that the table does not take.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is wrong, and this is what to write.
+    Wrong(String),
+    /// The table has no use for it, for this reason.
+    Left(String),
+}
+
 /// Rows that cannot be read or used: the first of them in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Troubles {

@@ -5,7 +5,9 @@
 pub mod acl;
 mod bulk;
 pub mod features;
+mod from_files;
 pub mod port;
+mod station;
 
 use rows::Files;
 use schemars::JsonSchema;
@@ -13,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 use self::acl::Rule;
-pub use self::bulk::FromFiles;
 pub use self::features::Unknown;
 use self::features::{Attachment, Domain, Mirror, MoveLimit, Storm};
+pub use self::from_files::FromFiles;
 pub use self::port::{PORTS_MAX, Port};
+pub use self::station::Station;
 pub use function_kit::sections::{Dir, Mac};
 
 /// A bridge with two ports: stations that it knows, and those that it learns.
@@ -117,19 +120,6 @@ pub enum WhenFull {
     Drop,
 }
 
-/// A station that the bridge knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Station {
-    /// Ethernet address of the station.
-    pub mac: Mac,
-    /// Behind which port it is.
-    pub port: Port,
-    /// In which domain.
-    #[serde(default, skip_serializing_if = "is_first_domain")]
-    pub domain: u16,
-}
-
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -224,10 +214,6 @@ impl Config {
             capacity => capacity as usize,
         }
     }
-}
-
-fn is_first_domain(domain: &u16) -> bool {
-    *domain == 0
 }
 
 /// Stations for which there is room beyond the listed ones.

@@ -51,7 +51,7 @@ pub fn read(config: &mut Config) -> Result<(), Invalid> {
 
 /// Gives routes and members of groups the numbers of the next hops that they name.
 fn names(config: &mut Config) -> Result<(), Invalid> {
-    config.hop_names = HopNames::of(&config.next_hops);
+    config.hop_names = HopNames::of(config.next_hops.iter().map(|hop| hop.name));
     let mut groups = std::mem::take(&mut config.next_hop_groups);
     let mut routes = std::mem::take(&mut config.routes);
     let number = |said: &mut ToHop, key: &'static str, whose: String| {

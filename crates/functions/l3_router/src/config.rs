@@ -14,6 +14,7 @@ mod groups;
 mod host;
 mod interfaces;
 mod names;
+mod networks;
 mod ports;
 mod reassembly;
 mod routes;
@@ -26,6 +27,7 @@ pub use self::groups::{GROUPS, Group, Member, group_number};
 pub use self::host::PuntRates;
 pub use self::interfaces::{Interface, Resolved, ReversePath, Vxlan};
 pub use self::names::{HopName, HopNames, ToHop};
+pub use self::networks::Network;
 pub use self::ports::{DOWNLINK, Port, UPLINK, number_of};
 pub use self::reassembly::EarlyFragments;
 pub use self::routes::{Bfd, NextHop, Route, network};
@@ -254,17 +256,6 @@ impl Default for Config {
     }
 }
 
-/// What a route leads to: a prefix within a VRF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Network {
-    /// The VRF.
-    pub vrf: u16,
-    /// The network's address.
-    pub address: IpAddr,
-    /// Length of the prefix in bits.
-    pub len: u8,
-}
-
 /// An address of the router's own with the length of the link's prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -276,18 +267,6 @@ pub struct Link {
     pub interface: u16,
     /// The VRF of that.
     pub vrf: u16,
-}
-
-impl Network {
-    /// A prefix within a VRF.
-    pub fn of(vrf: u16, prefix: Prefixed<IpAddr>) -> Network {
-        Network { vrf, address: prefix.address, len: prefix.len }
-    }
-
-    /// The prefix alone.
-    pub fn prefix(&self) -> Prefixed<IpAddr> {
-        Prefixed { address: self.address, len: self.len }
-    }
 }
 
 impl Config {

@@ -6,7 +6,8 @@ use function_kit::Invalid;
 use function_kit::sections::function_key;
 use wire::MacAddr;
 
-use super::config::{Config, Link, Network, NextHop, PortName, Resolved, number_of};
+use self::interfaces::interface_of;
+use super::config::{Config, Link, Network, NextHop, PortName, number_of};
 
 mod advertise;
 
@@ -88,16 +89,6 @@ fn next_hops(config: &Config) -> Result<(), Invalid> {
         }
     }
     Ok(())
-}
-
-/// The interface behind which a next hop is.
-fn interface_of<'a>(
-    all: &'a [Resolved],
-    names: &[PortName],
-    hop: &NextHop,
-) -> Option<&'a Resolved> {
-    let port = number_of(names, hop.port)?;
-    all.iter().find(|one| one.port == port && one.vlan == hop.vlan.unwrap_or(0))
 }
 
 fn capacity(config: &Config) -> Result<(), Invalid> {

@@ -8,23 +8,7 @@ use function_kit::sections::function_key;
 use rows::{Files, Form, Remarks, Said, Troubles, Unfit};
 
 use super::acl::Rule;
-use super::{Config, Port, Station};
-
-/// What the files hold that a configuration names. It is read when the configuration is checked,
-/// and written nowhere.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FromFiles {
-    /// Whether they were read.
-    is_read: bool,
-    /// Stations behind those of the list.
-    stations: Arc<Vec<Station>>,
-    /// Rules of what comes in.
-    acl: Arc<Vec<Rule>>,
-    /// Rules of what leaves.
-    egress_acl: Arc<Vec<Rule>>,
-    /// What was left out, as sentences for a log.
-    remarks: Arc<Vec<String>>,
-}
+use super::{Config, FromFiles, Port, Station};
 
 impl Config {
     /// Most stations of the list and of all files together.

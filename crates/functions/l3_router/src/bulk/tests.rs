@@ -1,3 +1,5 @@
+//! Rows of files as routes, rules and differences.
+
 use std::fs;
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::services::{AclRule, List};
-use super::{Config, Network};
+use super::networks::Network;
+use super::services::AclRule;
 
 /// What the files hold that a configuration names. It is read when the configuration is checked,
 /// and written nowhere.
@@ -19,18 +19,4 @@ pub struct FromFiles {
     pub egress: Arc<Vec<AclRule>>,
     /// What was left out, as sentences for a log.
     pub remarks: Arc<Vec<String>>,
-}
-
-impl Config {
-    /// Most routes of all files together.
-    pub const FILE_ROUTES_MAX: usize = 6_000_000;
-
-    /// The rules of a list, those of the configuration before those of files.
-    pub fn rules_of(&self, list: List) -> impl Iterator<Item = &AclRule> {
-        let (own, read) = match list {
-            List::Ingress => (&self.ingress_acl, &self.from_files.ingress),
-            List::Egress => (&self.egress_acl, &self.from_files.egress),
-        };
-        own.iter().chain(read.iter())
-    }
 }

@@ -10,8 +10,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Config, NextHop};
-
 /// The name of a next hop: letters, digits, `-`, `_` and `.`, and not digits alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "PortName")]
@@ -171,11 +169,11 @@ impl JsonSchema for ToHop {
 pub struct HopNames(Arc<HashMap<HopName, u32>>);
 
 impl HopNames {
-    /// Those of a list; the first of several that have the same.
-    pub(crate) fn of(hops: &[NextHop]) -> HopNames {
+    /// Those of next hops in their order; the first of several that have the same.
+    pub(crate) fn of(hops: impl Iterator<Item = Option<HopName>>) -> HopNames {
         let mut numbers = HashMap::new();
-        for (number, hop) in (0..).zip(hops) {
-            if let Some(name) = hop.name {
+        for (number, name) in (0..).zip(hops) {
+            if let Some(name) = name {
                 numbers.entry(name).or_insert(number);
             }
         }
@@ -188,37 +186,12 @@ impl HopNames {
     }
 
     /// Some names, for a remedy.
-    fn some(&self) -> String {
+    pub(super) fn some(&self) -> String {
         let mut names: Vec<&str> = self.0.keys().map(|name| &**name).collect();
         names.sort_unstable();
         let more = if names.len() > NAMES_TOLD { ", …" } else { "" };
         names.truncate(NAMES_TOLD);
         names.join(", ") + more
-    }
-}
-
-impl Config {
-    /// The number of a next hop that is said by its name or by its number.
-    ///
-    /// # Errors
-    /// Why there is none of the name, and what helps.
-    pub fn number_of_hop(&self, said: ToHop) -> Result<u32, (String, String)> {
-        let Some(name) = said.name else { return Ok(said.number) };
-        self.hop_names.number(name).ok_or_else(|| {
-            let what = format!("there is no next hop `{name}` in `next-hops`");
-            (what, self.known_hops())
-        })
-    }
-
-    /// What helps somebody who has named a next hop that there is not.
-    pub(crate) fn known_hops(&self) -> String {
-        match (self.hop_names.some(), self.next_hops.len()) {
-            (_, 0) => "List one in 'next-hops', or set one while the router runs".to_owned(),
-            (names, count) if names.is_empty() => {
-                format!("Next hops have the numbers 0 to {}, and may have a 'name'", count - 1)
-            }
-            (names, count) => format!("Name one of {names}, or say a number up to {}", count - 1),
-        }
     }
 }
 

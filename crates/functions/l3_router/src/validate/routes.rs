@@ -6,7 +6,8 @@ use function_kit::Invalid;
 use function_kit::sections::function_key;
 
 use super::super::config::{Config, Link, Network, NextHop, Prefixed, network};
-use super::{groups, interface_of};
+use super::groups;
+use super::interfaces::interface_of;
 
 /// Each route leads somewhere, once, and not to a link.
 pub(super) fn routes(config: &Config) -> Result<(), Invalid> {

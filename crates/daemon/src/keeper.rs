@@ -234,6 +234,7 @@ impl Daemon {
             Some(_) => self.save().map(drop),
             None => Ok(()),
         };
+        self.wind_down();
         kept.map_err(|refused| RunError::Setup { what: refused.what, remedy: refused.remedy })
     }
 
@@ -283,6 +284,7 @@ impl Daemon {
             })),
             Ask::Show(View::Config) => Ok(json!({"config": self.configuration.effective()})),
             Ask::Show(View::Tables) => self.tables(),
+            Ask::Show(View::Measured) => Ok(json!({"measured": self.running.measured()?})),
             Ask::Show(View::Neighbours) => self.neighbours(),
             Ask::Show(View::Timers) => Ok(self.timers()),
             Ask::Show(View::Alarms) => Ok(json!({"alarms": self.alarms.view()})),

@@ -22,6 +22,7 @@ mod control;
 mod controlled;
 mod controller;
 mod controllers;
+mod ending;
 mod error;
 mod inbox;
 mod keeper;

@@ -11,4 +11,5 @@ mod gateway;
 mod journals;
 mod kit;
 mod metrics;
+mod nat;
 mod ports;

@@ -46,6 +46,13 @@ pub(crate) const CONDITIONS: &[Condition] = &[
         "packets are dropped because a next hop does not answer to ARP or Neighbor Discovery",
     ),
     Condition {
+        cause: "replication-lost",
+        severity: Severity::Major,
+        when: When::Neighbour { protocol: "replication", state: "gone", told_by: &[] },
+        text: "there is no connection with the other NAT: sessions that are opened now would not \
+               outlive the one that has them",
+    },
+    Condition {
         cause: "blocks-low",
         severity: Severity::Warning,
         when: When::Filled { table: "blocks", raised: 90, cleared: 80 },

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
 pub use crate::running::Running;
-use crate::shown::{Condition, Spoken};
+use crate::shown::{Condition, Measured, Spoken};
 use crate::sought::Sought;
 use crate::unit::{
     FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
@@ -60,6 +60,8 @@ pub trait Configured: Any + Send + Sync {
     fn conditions(&self) -> &'static [Condition];
     /// See [`NetworkFunction::SPEAKS`].
     fn speaks(&self) -> &'static [Spoken];
+    /// See [`NetworkFunction::MEASURED`].
+    fn measured(&self) -> &'static [Measured];
     /// See [`NetworkFunction::ports`].
     fn ports(&self) -> Vec<PortName>;
     /// See [`NetworkFunction::host_interfaces`].
@@ -213,6 +215,10 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
 
     fn speaks(&self) -> &'static [Spoken] {
         N::SPEAKS
+    }
+
+    fn measured(&self) -> &'static [Measured] {
+        N::MEASURED
     }
 
     fn ports(&self) -> Vec<PortName> {
@@ -400,6 +406,10 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn machines(&mut self) -> Vec<Companion> {
         N::machines(&mut self.0)
+    }
+
+    fn wind_down(&mut self) -> u64 {
+        N::wind_down(&mut self.0)
     }
 
     fn set_mtu(&mut self, port: PortId, mtu: u16) {

@@ -63,6 +63,8 @@ pub trait Running: Any + Send {
     fn standby(&self) -> Option<Standby>;
     /// See [`NetworkFunction::machines`](crate::NetworkFunction::machines).
     fn machines(&mut self) -> Vec<Companion>;
+    /// See [`NetworkFunction::wind_down`](crate::NetworkFunction::wind_down).
+    fn wind_down(&mut self) -> u64;
     /// See [`NetworkFunction::set_mtu`](crate::NetworkFunction::set_mtu).
     fn set_mtu(&mut self, port: PortId, mtu: u16);
     /// See [`NetworkFunction::join`](crate::NetworkFunction::join); both are of one configuration.

@@ -5,6 +5,7 @@ mod bridge;
 mod example;
 mod mtu;
 mod nat;
+mod nat_log;
 mod offloads;
 mod rates;
 mod router;

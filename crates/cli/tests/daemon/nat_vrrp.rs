@@ -92,7 +92,7 @@ impl Site {
             "replication: {{role: pair, address: 10.255.0.{own}, peer: 10.255.0.{peer},
     key: of-these-two-nats-alone}}"
         );
-        self.start_with(number, (priority, 10), &keys)
+        self.start_with(number, (priority, 50), &keys)
     }
 
     /// A link of both NATs alone, by which they tell each other of sessions.
@@ -397,7 +397,7 @@ fn the_sessions_of_a_pair_outlive_each_of_both_and_no_hand_is_needed() {
     let _first = site.start_of_pair(0, 200);
     let shown = until("the first NAT to hear the second", || {
         let shown = site.controller(0)?;
-        (shown["counters"]["received"].as_u64()? > 100).then_some(shown)
+        (shown["counters"]["received"].as_u64()? > 20).then_some(shown)
     });
     assert_eq!((&shown["synchronised"], site.sessions(0)), (&Value::Bool(false), [0, 0]));
     assert_eq!(site.states(0), Some(["backup".into(), "backup".into()]));

@@ -61,18 +61,19 @@ impl Model {
 fn segment_of(frame: &[u8]) -> Option<&[u8]> {
     let packet = frame.get(14..)?;
     let segment = match word(frame, 12) {
-        0x0800 => {
+        0x0800 if packet.len() >= 40 => {
             let is_plain = packet[0] == 0x45 && packet[9] == 6 && word(packet, 6) & 0x3fff == 0;
             let are_hosts = [12, 16].iter().all(|&at| is_host(address(packet, at)));
             packet.get(20..usize::from(word(packet, 2))).filter(|_| is_plain && are_hosts)?
         }
-        0x86dd => {
+        0x86dd if packet.len() >= 60 => {
             let is_plain = packet[6] == 6 && packet[8] != 0xff && packet[24] != 0xff;
             packet.get(40..40 + usize::from(word(packet, 4))).filter(|_| is_plain)?
         }
         _ => return None,
     };
-    (segment.len() >= 20).then_some(segment)
+    let is_whole = segment.len() >= 20 && segment.len() >= usize::from(segment[12] / 16) * 4;
+    is_whole.then_some(segment)
 }
 
 /// The way back, without a checksum: what acknowledges is believed, and what does not is

@@ -95,15 +95,17 @@ fn a_new_collector_hears_templates_and_then_everything() {
         assert_eq!(updates.len(), 1);
         let now = NOW + clock().ticks(Duration::from_secs(2));
         updates.iter().for_each(|update| assert!(device.update(*update, now)));
-        device.exchange(INSIDE, &datagram(&other, 1, 1000), now);
-        let left = device.rest(now + clock().ticks(Duration::from_secs(1)));
+        let mut left = device.exchange(INSIDE, &datagram(&other, 1, 1000), now);
+        left.append(&mut device.rest(now + clock().ticks(Duration::from_secs(1))));
         let way = Way::new(&other, other.logging.as_ref().expect("logs are on"));
         let mut collected = Collected::new(way);
         // It has not heard what came before.
         let mut told = Vec::new();
         for one in left {
             let Expected::Forward { port, frame } = one else { panic!("{one:?}") };
-            assert!(way.is_message(port, &frame), "{frame:02x?}");
+            if !way.is_message(port, &frame) {
+                continue;
+            }
             match format {
                 Format::Syslog => {
                     told.push(collected.read_syslog(&frame).expect("a right message").0);

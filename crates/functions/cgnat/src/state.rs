@@ -110,7 +110,7 @@ impl State {
             allocation,
             times: Times::new(config, &clock),
             tallies: [0; TALLIES.len()],
-            refusals: Refusals::new(),
+            refusals: Refusals::default(),
             session_limit: config.session_limit(),
             is_active: true,
             opens: true,

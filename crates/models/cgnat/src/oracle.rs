@@ -151,7 +151,7 @@ impl Oracle for Model {
             Update::SetTimeouts { timeouts } => {
                 let before = self.config.clone();
                 self.config.timeouts = timeouts;
-                self.tables.change_timeouts(&before, &self.config);
+                self.tables.change_timeouts(&before, &self.config, now);
                 true
             }
             Update::SetCollector { collector, port, next_hop_mac } => {

@@ -34,14 +34,16 @@ pub struct Entry {
     pub last: Moment,
 }
 
-impl Refusals {
+impl Default for Refusals {
     /// None yet.
-    pub fn new() -> Refusals {
+    fn default() -> Refusals {
         let none =
             Entry { address: [0; 2], realm: 0, reason: Reason(0), count: 0, over: 0, last: 0 };
         Refusals { entries: vec![none; ROWS * PLACES].into() }
     }
+}
 
+impl Refusals {
     /// The sender of a packet was refused something.
     pub fn note(&mut self, key: &Inside, keyed: &Keyed, reason: Reason, now: Moment) {
         let row = key.subscriber_hash(keyed) as usize % ROWS;
@@ -98,7 +100,7 @@ mod tests {
     fn whoever_is_refused_often_is_found_among_very_many() {
         let keyed = Keyed::new([1, 2]);
         let of = |number: u32| Inside::ipv4(number, 5000, 0, Far::new(17, 1, 53));
-        let mut refusals = Refusals::new();
+        let mut refusals = Refusals::default();
         let bytes = refusals.bytes();
         // Three among a hundred thousand that are refused once each.
         for number in 0..100_000 {

@@ -292,6 +292,7 @@ impl Daemon {
             })),
             Ask::Show(View::Config) => Ok(json!({"config": self.configuration.effective()})),
             Ask::Show(View::Tables) => self.tables(),
+            Ask::Show(View::Measured) => Ok(json!({"measured": self.running.measured()?})),
             Ask::Show(View::Neighbours) => self.neighbours(),
             Ask::Show(View::Timers) => Ok(self.timers()),
             Ask::Show(View::Alarms) => Ok(json!({"alarms": self.alarms.view()})),

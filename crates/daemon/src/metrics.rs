@@ -71,8 +71,10 @@ impl Drop for Exposed {
 fn respond(remote: &Remote, uri: &Uri) -> Response<Full<Bytes>> {
     let show = |view| remote.ask_within(Ask::Show(view), PATIENCE);
     match uri.path() {
-        "/metrics" => match (show(View::All), show(View::Tables)) {
-            (Ok(all), Ok(tables)) => response(StatusCode::OK, EXPOSITION, render(&all, &tables)),
+        "/metrics" => match (show(View::All), show(View::Tables), show(View::Measured)) {
+            (Ok(all), Ok(tables), Ok(measured)) => {
+                response(StatusCode::OK, EXPOSITION, render(&all, &tables, &measured))
+            }
             _ => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, "no answer\n".to_owned()),
         },
         "/health" => match remote.ask_within(Ask::Ready, PATIENCE) {
@@ -158,8 +160,8 @@ fn seconds(value: &Value) -> f64 {
     number(value) / 1e9
 }
 
-/// Returns all metrics, from the answer to `show`.
-fn render(all: &Value, tables: &Value) -> String {
+/// Returns all metrics, from the answers to `show`.
+fn render(all: &Value, tables: &Value, measured: &Value) -> String {
     let mut text = Exposition(String::new());
     text.metric("uptime_seconds", "gauge", "Time since the start of the daemon.");
     text.sample("uptime_seconds", &[], number(&all["uptime_s"]));
@@ -196,7 +198,22 @@ fn render(all: &Value, tables: &Value) -> String {
         text.metric("standby_unacknowledged_changes", "gauge", help);
         text.sample("standby_unacknowledged_changes", &[], number(&standby["unacknowledged"]));
     }
+    for one in measured["measured"].as_array().into_iter().flatten() {
+        of_table(&mut text, one);
+    }
     text.0
+}
+
+/// What is told of an entry of a table of the function.
+fn of_table(text: &mut Exposition, metric: &Value) {
+    let [name, help] = ["name", "help"].map(|key| metric[key].as_str().unwrap_or_default());
+    text.metric(name, "gauge", help);
+    for sample in metric["samples"].as_array().into_iter().flatten() {
+        let labels = sample["labels"].as_object().into_iter().flatten();
+        let labels: Vec<(&str, &str)> =
+            labels.map(|(label, value)| (&**label, value.as_str().unwrap_or_default())).collect();
+        text.sample(name, &labels, number(&sample["value"]));
+    }
 }
 
 /// Converts a value to the unit of its metric.
@@ -336,7 +353,10 @@ mod tests {
                       "late_turns": 2},
             "ports": {"a\"b": {"link_up": true, "drops": {"receive": {"ring-full": 4}}}},
         });
-        let text = render(&all, &json!({"tables": {"users": {"used": 1, "capacity": 5}}}));
+        let tables = json!({"tables": {"users": {"used": 1, "capacity": 5}}});
+        let samples = json!([{"labels": {"pool": "192.0.2.0/24", "state": "open"}, "value": 3}]);
+        let pools = json!({"name": "pools_used", "help": "Ports.", "samples": samples});
+        let text = render(&all, &tables, &json!({"measured": [pools]}));
         for line in [
             "plumbline_uptime_seconds 1.5",
             "plumbline_received_packets_total{worker=\"0\",core=\"3\"} 7",
@@ -350,6 +370,7 @@ mod tests {
             "plumbline_host_late_turns_total 2",
             "plumbline_alarms{severity=\"major\"} 2",
             "plumbline_table_capacity_entries{table=\"users\"} 5",
+            "plumbline_pools_used{pool=\"192.0.2.0/24\",state=\"open\"} 3",
         ] {
             assert!(text.lines().any(|one| one == line), "{line}: {text}");
         }

@@ -104,6 +104,8 @@ pub enum View {
     Alarms,
     /// Occupancy of the tables.
     Tables,
+    /// What of the entries of tables is told as metrics.
+    Measured,
     /// Counters of each worker.
     Workers,
     /// Configuration with all defaults.

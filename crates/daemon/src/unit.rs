@@ -63,15 +63,19 @@ pub struct Sizes {
     pub tables: Vec<TableSize>,
     /// Size of the state in bytes.
     pub state_bytes: usize,
-    /// State of the standby, if the function has one.
+    /// State of replication, if the function has another one.
     pub standby: Option<Standby>,
 }
 
-/// Returns the combined state of the workers' standbys; `None` if there are none.
+/// Returns the combined state of the workers and of the other function that they tell or that tells
+/// them; `None` if there is no other one.
 pub(crate) fn standby(workers: &[Sizes]) -> Option<Value> {
     let all: Vec<Standby> = workers.iter().filter_map(|one| one.standby).collect();
-    (!all.is_empty()).then(|| {
+    all.first().map(|first| {
         json!({
+            "role": first.role,
+            "peer": first.peer,
+            "connected": all.iter().all(|one| one.is_connected),
             "synchronised": all.iter().all(|one| one.is_synchronised),
             "unacknowledged": all.iter().map(|one| one.unacknowledged).sum::<u64>(),
         })

@@ -3,7 +3,7 @@
 //!
 //! All of it comes from counters that are read anyway. Workers are asked for their neighbours when
 //! a tally says that one has changed, and every ten seconds, if the function has a condition of
-//! them.
+//! them; what drives protocols tells its neighbours without being asked.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -125,6 +125,7 @@ impl Daemon {
             self.watching.troubled = holding;
         }
         holding.extend(self.watching.troubled.iter().cloned());
+        holding.extend(self.observed(conditions));
         let wants_tables = |one: &Condition| matches!(one.when, When::Filled { .. });
         if is_time && conditions.iter().any(wants_tables) {
             let tables = self.tables()?;
@@ -173,6 +174,25 @@ impl Daemon {
             }
         }
         Ok(())
+    }
+
+    /// What holds of the neighbours of what drives protocols.
+    fn observed(&self, conditions: &[Condition]) -> Vec<Holding> {
+        let state = |one: &Condition| match one.when {
+            When::Neighbour { protocol, state, .. } => Some((protocol, state)),
+            _ => None,
+        };
+        let wanted: Vec<_> = conditions.iter().filter_map(|one| Some((one, state(one)?))).collect();
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let neighbours = self.observer.neighbours();
+        let of = |(one, (protocol, state)): &(&Condition, (&str, &str))| {
+            let is_in = |it: &&Neighbour| it.protocol == *protocol && it.state == *state;
+            let troubled = neighbours.iter().filter(is_in).take(RAISED_MAX);
+            troubled.map(|it| trouble(one, it)).collect::<Vec<_>>()
+        };
+        wanted.iter().flat_map(of).collect()
     }
 
     fn ports_holding(&self) -> Vec<Holding> {
@@ -280,8 +300,11 @@ fn is_told(one: &Condition, earlier: &Snapshot, now: &Snapshot) -> bool {
 
 /// A condition of a neighbour for which it holds.
 fn trouble(one: &Condition, neighbour: &Neighbour) -> Holding {
+    let mut source =
+        vec![neighbour.protocol, neighbour.interface.as_str(), neighbour.address.as_str()];
+    source.retain(|part| !part.is_empty());
     Holding {
-        source: format!("{} {} {}", neighbour.protocol, neighbour.interface, neighbour.address),
+        source: source.join(" "),
         cause: one.cause,
         severity: one.severity,
         text: match neighbour.detail.as_str() {

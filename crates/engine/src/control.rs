@@ -22,6 +22,9 @@ pub enum Refusal {
     /// A value is out of range.
     #[error("a value is out of range")]
     Invalid,
+    /// There is room for no more than a key of the configuration says.
+    #[error("there is room for no more: raise `{0}` in the file and start again")]
+    Exceeds(&'static str),
 }
 
 /// Acknowledgement of an update that took effect or was refused.

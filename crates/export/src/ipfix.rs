@@ -73,22 +73,34 @@ impl<E: Event> Ipfix<E> {
     /// there are.
     pub fn put_templates(&mut self, message: &mut Message, from: usize) -> usize {
         let mut next = from;
-        for template in &self.templates.all[from..] {
-            let before = match message.is_empty() {
-                true => MESSAGE_HEADER_LEN + SET_HEADER_LEN,
-                false => 0,
+        for number in from..self.templates.all.len() {
+            let template = &self.templates.all[number];
+            let (set, header_len) = match template.scope {
+                0 => (TEMPLATE_SET, 4),
+                _ => (OPTIONS_TEMPLATE_SET, 6),
             };
-            let len = 4 + 4 * template.fields.len();
+            let is_same = self.set.is_some_and(|(_, id)| id == set);
+            let before = match (is_same, message.is_empty()) {
+                (true, _) => 0,
+                (false, true) => MESSAGE_HEADER_LEN + SET_HEADER_LEN,
+                (false, false) => SET_HEADER_LEN,
+            };
+            let at = message.len();
+            let len = header_len + 4 * template.fields.len();
             let Some(room) = message.grow(before + len) else { break };
-            if before > 0 {
-                self.set = Some((MESSAGE_HEADER_LEN, TEMPLATE_SET));
-            }
             let record = &mut room[before..];
             bytes::put_u16(record, 0, template.id);
             bytes::put_u16(record, 2, template.fields.len() as u16);
-            for (at, field) in (4..).step_by(4).zip(&template.fields) {
+            if template.scope > 0 {
+                bytes::put_u16(record, 4, template.scope);
+            }
+            for (at, field) in (header_len..).step_by(4).zip(&template.fields) {
                 bytes::put_u16(record, at, field.number());
                 bytes::put_u16(record, at + 2, field_len::<E>(*field) as u16);
+            }
+            if !is_same {
+                self.end_set(message, at);
+                self.set = Some((at + before - SET_HEADER_LEN, set));
             }
             next += 1;
         }
@@ -110,6 +122,11 @@ impl<E: Event> Ipfix<E> {
         bytes::put_u32(header, 4, (unix_ms / 1000) as u32);
         bytes::put_u32(header, 8, self.sequence);
         bytes::put_u32(header, 12, self.domain);
+    }
+
+    /// Data records in the message that is open.
+    pub fn open_records(&self) -> u32 {
+        self.records
     }
 
     /// Counts what was sent, and begins anew.
@@ -161,6 +178,8 @@ fn field_len<E: Event>(field: E::Field) -> usize {
 const VERSION: u16 = 10;
 /// The set of templates (RFC 7011 section 3.3.2).
 const TEMPLATE_SET: u16 = 2;
+/// The set of options templates (RFC 7011 section 3.3.2).
+const OPTIONS_TEMPLATE_SET: u16 = 3;
 /// Length of a message's header in bytes.
 const MESSAGE_HEADER_LEN: usize = 16;
 /// Length of a set's header in bytes.

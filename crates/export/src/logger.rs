@@ -193,8 +193,7 @@ impl<E: Event> Logger<E> {
     /// Makes the frames that are due: at most [`FRAMES_MAX`] and as many as there is a place for.
     #[inline]
     pub fn flush(&mut self, now: Ticks, made: &mut Made) {
-        let is_idle = self.queue.len() == 0 && self.holds == Holds::Nothing;
-        if !(is_idle && self.schedule.next.is_none() && now < self.schedule.due) {
+        if !(self.is_idle() && self.schedule.next.is_none() && now < self.schedule.due) {
             self.make(now, made);
         }
     }
@@ -204,9 +203,46 @@ impl<E: Event> Logger<E> {
         &self.counts
     }
 
+    /// Sends to another collector from now on, which hears all templates first; false, and nothing
+    /// has changed, where it is of another version of IP.
+    pub fn redirect(&mut self, collector: Collector) -> bool {
+        if collector.headers_len() != self.collector.headers_len() {
+            return false;
+        }
+        self.collector = collector;
+        if matches!(self.writer, Writer::Ipfix(_)) {
+            (self.schedule.next, self.schedule.due) = (Some(0), Ticks::MAX);
+        }
+        true
+    }
+
     /// Events that wait in the queue.
     pub fn waiting(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Whether every event that was noted has left or is counted as lost.
+    pub fn is_idle(&self) -> bool {
+        self.queue.len() == 0 && self.holds == Holds::Nothing
+    }
+
+    /// How many events of any kind the queue takes before one of them is lost.
+    pub fn room(&self) -> usize {
+        self.frequent_max.saturating_sub(self.queue.len())
+    }
+
+    /// Events that have left or still will, and those that are lost; those beyond their rate are
+    /// neither.
+    pub fn told_and_lost(&self) -> (u64, u64) {
+        let count = |one: Count| self.counts[one as usize];
+        let open = match (&self.writer, self.holds) {
+            (_, Holds::Nothing) => 0,
+            (Writer::Ipfix(ipfix), _) => ipfix.open_records(),
+            (Writer::Syslog(_), _) => 1,
+        };
+        let lost = [Count::LostSessions, Count::LostMappings, Count::LostBlocks, Count::LostAlarms];
+        let told = count(Count::Records) + self.queue.len() as u64 + u64::from(open);
+        (told, lost.into_iter().map(count).sum())
     }
 
     /// Bytes of memory.

@@ -92,7 +92,7 @@ pub enum Class {
     Sessions,
     /// Mappings.
     Mappings,
-    /// Blocks of ports, and pairings of addresses.
+    /// Blocks of ports, and pairings of addresses; begin and end of the log itself.
     Blocks,
     /// Exhaustion, limits and thresholds.
     Alarms,
@@ -103,6 +103,9 @@ pub enum Class {
 pub struct Template<F> {
     /// Its identifier (RFC 7011 section 3.4.1).
     pub id: u16,
+    /// How many pieces, from the first on, say of what the others are true: a template with some is
+    /// one of options (RFC 7011 section 3.4.2.2).
+    pub scope: u16,
     /// The pieces.
     pub fields: Vec<F>,
 }
@@ -173,7 +176,10 @@ pub(crate) mod tests {
         }
 
         fn templates(_: impl Fn(Ticked) -> bool, _: bool) -> Templates<When> {
-            Templates { all: vec![Template { id: 256, fields: vec![When] }], by_shape: vec![0] }
+            Templates {
+                all: vec![Template { id: 256, scope: 0, fields: vec![When] }],
+                by_shape: vec![0],
+            }
         }
     }
 

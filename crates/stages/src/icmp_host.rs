@@ -69,6 +69,19 @@ impl IcmpErrors {
         }
     }
 
+    /// Makes a segment of TCP in a frame without tag the reset of its connection, from the station
+    /// to which the segment came.
+    pub fn reset(&mut self, (batch, slot): (&mut Batch, Slot), now: Ticks) -> Told {
+        if !reset::is_answered(batch.frame(slot)) {
+            return Told::Nobody;
+        }
+        match self.admit(batch.frame(slot), now) {
+            Told::Sender if reset::write(batch, slot) => Told::Sender,
+            Told::Limited => Told::Limited,
+            Told::Sender | Told::Nobody => Told::Nobody,
+        }
+    }
+
     /// Makes an error about a packet in a frame without tag, which came in by `from` and stays as
     /// it is, as a frame of its own; its verdict is to be set.
     ///

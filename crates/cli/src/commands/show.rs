@@ -2,18 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use daemon::client::Client;
 use daemon::protocol::{Ask, Sought, View};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, tell};
 use crate::problem::Problem;
 use crate::remote::Which;
+
+mod past;
+
+use self::past::Question;
 
 /// Shows the counters of a running daemon, with rates.
 ///
@@ -47,6 +53,12 @@ pub struct Args {
     /// port
     #[arg(long = "for", value_name = "ADDRESS[:PORT]")]
     sought: Option<Sought>,
+    /// With `--for`: those that there were at this time, as RFC 3339 has it, from a log of a NAT
+    #[arg(long, value_name = "TIME", requires = "sought", requires = "log")]
+    at: Option<Timestamp>,
+    /// With `--at`: a file of lines of syslog (RFC 5424) as the NAT has sent them; may be repeated
+    #[arg(long, value_name = "FILE", requires = "at")]
+    log: Vec<PathBuf>,
     /// With `alarms`: show those that are over, too
     #[arg(long)]
     all: bool,
@@ -95,13 +107,17 @@ Examples:
   plumbline show neighbours
   plumbline show table users --limit 20 --name gateway
   plumbline show table routes --for 192.0.2.1
-  plumbline show table sessions --for 198.51.100.7:4242";
+  plumbline show table sessions --for 198.51.100.7:4242
+  plumbline show table blocks --for 198.51.100.7:4242 --at 2026-11-22T08:15:30Z --log nat.log";
 
 /// Runs `plumbline show`.
 ///
 /// # Errors
 /// When no daemon answers.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
+    if let (Some(at), Some(sought)) = (args.at, args.sought) {
+        return past(args, sought, at);
+    }
     let mut client = args.which.connect()?;
     loop {
         let began = Instant::now();
@@ -230,14 +246,34 @@ fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
     if args.json {
         return print_json(&entries);
     }
-    let heads = keys_of(&entries);
-    let cell = |entry: &Value, head: &String| plain(&entry[head]);
-    let rows = entries.iter().map(|entry| heads.iter().map(|head| cell(entry, head)).collect());
-    let mut text = aligned([heads.clone()].into_iter().chain(rows));
+    let mut text = table_text(&entries);
     if from.is_some() {
         text.push_str("… more entries follow: raise --limit\n");
     }
     print(&text)
+}
+
+/// Shows entries that there were at a time, from a log.
+fn past(args: &Args, sought: Sought, at: Timestamp) -> Result<Exit, Problem> {
+    let table = args.table.as_deref().unwrap_or_default();
+    let question = Question { table, sought, at, limit: args.limit };
+    let found = past::ask(&args.log, &question)?;
+    match args.json {
+        true => print_json(&found.entries)?,
+        false => print(&table_text(&found.entries))?,
+    }
+    if let Some(remark) = found.remark(at) {
+        tell(&format!("note: {remark}\n"));
+    }
+    Ok(Exit::Passed)
+}
+
+/// Entries of a table as text.
+fn table_text(entries: &[Value]) -> String {
+    let heads = keys_of(entries);
+    let cell = |entry: &Value, head: &String| plain(&entry[head]);
+    let rows = entries.iter().map(|entry| heads.iter().map(|head| cell(entry, head)).collect());
+    aligned([heads.clone()].into_iter().chain(rows))
 }
 
 /// Formats each view as a section with one line per number, with its rate.

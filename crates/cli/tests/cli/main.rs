@@ -12,6 +12,7 @@ mod help;
 mod interrupted;
 mod nat;
 mod nat_process;
+mod past;
 mod report;
 mod runs;
 mod serve;

@@ -59,13 +59,32 @@ fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
         // The session, and that its connection was answered.
         let is_told = told >= 1 && told == tally(&shown, "replication-acknowledged");
         let standby = tables(&network, "nat")["standby"].clone();
-        (is_told && standby == json!({"synchronised": true, "unacknowledged": 0})).then_some(())
+        let expected = json!({
+            "role": "active",
+            "peer": "127.0.0.1",
+            "connected": true,
+            "synchronised": true,
+            "unacknowledged": 0,
+        });
+        (is_told && standby == expected).then_some(())
     });
-    assert_eq!(tables(&network, "standby").get("standby"), None, "it tells nobody itself");
+    let standby = tables(&network, "standby")["standby"].clone();
+    let told = ["role", "connected", "synchronised"].map(|key| standby[key].clone());
+    assert_eq!(told, [json!("standby"), json!(true), json!(true)]);
+    // It had been alone before.
+    until("the standby to have found the active NAT", || {
+        let is_cause = |one: &Value| one["cause"] == "replication-lost";
+        let [raised, cleared] = alarms(&network, "standby").map(|all| all.iter().any(is_cause));
+        (!raised && cleared).then_some(())
+    });
     assert_eq!(opened(&network, "standby"), (0, 1));
 
     // SIGKILL: it says goodbye to nobody.
     drop(active);
+    until("an alarm of the standby", || {
+        let [raised, _] = alarms(&network, "standby");
+        raised.into_iter().find(|one| one["cause"] == "replication-lost")
+    });
     let is_active = r#"{"set-active": {"active": true}}"#;
     let (code, _, told) = network.lab.run(&["set", is_active, "--name", "standby"]);
     assert_eq!(code, 0, "{told}");
@@ -106,6 +125,12 @@ fn move_to(namespace: &Namespace, address: &str, mac: &str) {
 fn opened(network: &Network, name: &str) -> (u64, u64) {
     let shown = shown(network, name);
     (tally(&shown, "sessions-opened"), tally(&shown, "sessions-adopted"))
+}
+
+/// The alarms that are raised there, and those that are over.
+fn alarms(network: &Network, name: &str) -> [Vec<Value>; 2] {
+    let shown = network.told(&["show", "alarms", "--json", "--name", name]);
+    ["raised", "cleared"].map(|key| shown["alarms"][key].as_array().cloned().unwrap_or_default())
 }
 
 fn shown(network: &Network, name: &str) -> Value {

@@ -71,7 +71,7 @@ impl Account {
             return None;
         }
         let (update, is_last) = self.take()?;
-        self.refused[why as usize] += 1;
+        self.refused[cause(why)] += 1;
         is_last.then_some(update)
     }
 
@@ -102,7 +102,17 @@ fn route_of(update: &Update) -> Option<Network> {
     }
 }
 
-/// Why changes are refused, in the order of [`Refusal`].
+/// The place of why a change is refused among [`CAUSES`].
+fn cause(why: Refusal) -> usize {
+    match why {
+        Refusal::NotFound => 0,
+        Refusal::Exists => 1,
+        Refusal::Full | Refusal::Exceeds(_) => 2,
+        Refusal::Invalid => 3,
+    }
+}
+
+/// Why changes are refused.
 pub(crate) const CAUSES: [&str; 4] = ["not-found", "exists", "full", "invalid"];
 
 /// Most changes without an answer.

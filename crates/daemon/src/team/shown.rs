@@ -1,10 +1,12 @@
 //! What operators are shown of a running function beside counters and tables.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use function_kit::{Condition, Neighbour, Spoken};
-use functions::Running;
+use function_kit::{Condition, Measured, Neighbour, Spoken, Sum};
+use functions::{Running, TablePage};
+use machine::clock;
 use packet::PortId;
+use serde_json::{Map, Value, json};
 
 use super::Team;
 use crate::unit::Refused;
@@ -71,6 +73,38 @@ impl Team {
         Ok(all)
     }
 
+    /// Returns what of the function's tables is told as metrics: a list of metrics with samples.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn measured(&mut self) -> Result<Value, Refused> {
+        let mut metrics = Vec::new();
+        for one in self.config.measured() {
+            let entries = self.entries(one.table)?;
+            metrics.extend(metrics_of(one, &entries));
+        }
+        Ok(Value::Array(metrics))
+    }
+
+    /// Returns the entries of a short table of all workers.
+    fn entries(&mut self, name: &str) -> Result<Vec<Value>, Refused> {
+        let Some(table) = self.config.tables().iter().position(|one| *one == name) else {
+            return Ok(Vec::new());
+        };
+        let mut entries = Vec::new();
+        for member in &mut self.members {
+            let mut from = Some(0);
+            while let Some(place) = from {
+                let page: TablePage = member.look(move |function| {
+                    function.table_page(table, place, MEASURED_PAGE, clock::now())
+                })?;
+                entries.extend(page.entries);
+                from = page.next;
+            }
+        }
+        Ok(entries)
+    }
+
     /// Begins the end of all workers in good order, and returns how much of it is left.
     ///
     /// # Errors
@@ -90,6 +124,34 @@ impl Team {
         self.config.speaks().iter().find(|one| one.protocol == protocol)
     }
 }
+
+/// The metrics of a table's entries, in which those with the same labels are one.
+fn metrics_of(one: &Measured, entries: &[Value]) -> Vec<Value> {
+    let labels = |entry: &Value| -> Map<String, Value> {
+        one.labels.iter().map(|label| ((*label).to_owned(), entry[*label].clone())).collect()
+    };
+    let metric = |(key, sum, help): &(&str, Sum, &str)| {
+        let mut samples: BTreeMap<String, (Map<String, Value>, u64)> = BTreeMap::new();
+        for entry in entries {
+            let (labels, number) = (labels(entry), entry[*key].as_u64().unwrap_or_default());
+            let name = Value::Object(labels.clone()).to_string();
+            let (_, value) = samples.entry(name).or_insert((labels, 0));
+            *value = match sum {
+                Sum::All => value.saturating_add(number),
+                Sum::Largest => number.max(*value),
+            };
+        }
+        let samples = samples.into_values();
+        let samples: Vec<_> =
+            samples.map(|(labels, value)| json!({"labels": labels, "value": value})).collect();
+        let name = format!("{}_{key}", one.table).replace('-', "_");
+        json!({"name": name, "help": help, "samples": samples})
+    };
+    one.values.iter().map(metric).collect()
+}
+
+/// Entries of a measured table that a worker tells between two batches.
+const MEASURED_PAGE: usize = 64;
 
 /// What tells one neighbour from the others.
 fn key(one: &Neighbour) -> (&'static str, String, String) {

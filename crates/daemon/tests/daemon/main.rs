@@ -12,4 +12,5 @@ mod gateway;
 mod journals;
 mod kit;
 mod metrics;
+mod nat;
 mod ports;

@@ -9,7 +9,7 @@ use daemon::protocol::Ask;
 
 use crate::kit::{BRIDGE, Run, pass, start};
 
-fn address(run: &Run) -> String {
+pub fn address(run: &Run) -> String {
     let ready = run.ask(Ask::Ready).expect("it answers");
     let url = ready["metrics"].as_str().expect("an address").to_owned();
     url.trim_start_matches("http://").trim_end_matches("/metrics").to_owned()
@@ -24,7 +24,7 @@ fn request(address: &str, text: &str) -> String {
     answer
 }
 
-fn get(address: &str, path: &str) -> String {
+pub fn get(address: &str, path: &str) -> String {
     request(
         address,
         &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"),

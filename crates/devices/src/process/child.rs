@@ -29,6 +29,9 @@ impl Daemon {
         let told = self.client.ask(Ask::Show(View::Tables)).ok()?;
         let standby = told.get("standby")?;
         Some(function_kit::Standby {
+            role: "active",
+            peer: None,
+            is_connected: standby.get("connected")?.as_bool()?,
             is_here: false,
             is_synchronised: standby.get("synchronised")?.as_bool()?,
             unacknowledged: standby.get("unacknowledged")?.as_u64()?,

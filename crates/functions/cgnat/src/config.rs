@@ -159,6 +159,9 @@ pub struct Config {
     pub bypass: Vec<Prefixed<Ipv4Addr>>,
     /// Whether a TCP segment without SYN opens a session, as after a restart.
     pub tcp_pick_up: bool,
+    /// To whom a TCP segment that belongs to no session and opens none is answered by a reset (RFC
+    /// 9293 section 3.10.7.1), instead of silence; resets count with `icmp-errors-per-s`.
+    pub tcp_resets: TcpResets,
     /// For how long a port stays unused after its mapping is gone (RFC 6888 REQ-8), in seconds.
     #[schemars(range(min = 0.0, max = TIMEOUT_S_MAX))]
     pub quarantine_s: f64,
@@ -209,6 +212,18 @@ pub enum Filtering {
     AddressAndPortDependent,
 }
 
+/// Who hears of TCP connections that the NAT does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TcpResets {
+    /// Nobody.
+    None,
+    /// Subscribers.
+    Inside,
+    /// Hosts outside as well, but for what opens a connection (RFC 5382 REQ-4).
+    Both,
+}
+
 impl Default for Config {
     fn default() -> Config {
         let prefix = |a, b, len| Prefixed { address: Ipv4Addr::new(a, b, 0, 0), len };
@@ -255,6 +270,7 @@ impl Default for Config {
             hairpinning: true,
             bypass: Vec::new(),
             tcp_pick_up: false,
+            tcp_resets: TcpResets::None,
             quarantine_s: 120.0,
             timeouts: Timeouts::default(),
             mss_clamp: 0,

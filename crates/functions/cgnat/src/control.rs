@@ -1,5 +1,5 @@
-//! What can change while a carrier-grade NAT runs: pools, limits, sessions of a subscriber, virtual
-//! addresses, and whether it is the active one of several.
+//! What can change while a carrier-grade NAT runs: pools, limits, timeouts, where logs go, sessions
+//! of a subscriber, virtual addresses, and whether it is the active one of several.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,13 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stages::virtuals::Virtual;
 
-use crate::config::{Mac, Prefixed};
+use crate::config::{Mac, Prefixed, Timeouts};
 use crate::interfaces::Interfaces;
 use crate::state::State;
 use crate::types::flow::{Far, Inside, halves};
 
 /// A change at run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Update {
     /// Subscribers may get addresses of a further pool, or of a drained one again.
@@ -33,6 +33,21 @@ pub enum Update {
     SetSessionLimit {
         /// The limit.
         sessions: u32,
+    },
+    /// How long sessions live from now on, those included that are there.
+    SetTimeouts {
+        /// All timeouts, as in the file; one that is left out has its default.
+        timeouts: Timeouts,
+    },
+    /// Where the log goes from now on; the address is of the same version of IP as before.
+    SetCollector {
+        /// Address of the collector.
+        collector: IpAddr,
+        /// Its UDP port; 0 for the one of the format.
+        #[serde(default)]
+        port: u16,
+        /// To whom messages go by Ethernet.
+        next_hop_mac: Mac,
     },
     /// Ends all sessions of a subscriber.
     ClearSubscriber {
@@ -101,7 +116,8 @@ pub fn apply(
             let count = 1u32.checked_shl(32 - u32::from(pool.len)).ok_or(Refusal::Invalid)?;
             let first = match addresses.pool(pool) {
                 Some((first, _)) => first,
-                None => addresses.add_pool(pool).ok_or(Refusal::Full)?,
+                None if addresses.overlaps(pool) => return Err(Refusal::Exists),
+                None => addresses.add_pool(pool).ok_or(Refusal::Exceeds("spare-addresses"))?,
             };
             (first..first + count).for_each(|number| state.allocation.open(number));
             interfaces.set_outside(&state.allocation.addresses);
@@ -109,12 +125,23 @@ pub fn apply(
         }
         Update::DrainPool { pool } => {
             let (first, count) = state.allocation.addresses.pool(pool).ok_or(Refusal::NotFound)?;
-            (first..first + count).for_each(|number| state.allocation.drain(number));
+            state.allocation.drain(first..first + count);
             Ok(())
         }
         Update::SetSessionLimit { sessions } => {
             state.session_limit = sessions;
             Ok(())
+        }
+        Update::SetTimeouts { timeouts } => {
+            if !timeouts.are_possible() {
+                return Err(Refusal::Invalid);
+            }
+            state.set_timeouts(timeouts);
+            Ok(())
+        }
+        Update::SetCollector { collector, port, next_hop_mac } => {
+            let log = state.log.as_mut().ok_or(Refusal::NotFound)?;
+            log.redirect(collector, port, next_hop_mac).then_some(()).ok_or(Refusal::Invalid)
         }
         Update::ClearSubscriber { address, vlan } => {
             let key = match address {

@@ -62,8 +62,8 @@ pub use self::pipeline::Pipeline;
 use std::sync::Arc;
 
 use function_kit::{
-    Companion, Condition, FrameSteering, HostInterface, Invalid, Neighbour, NetworkFunction,
-    PortName, SetupError, Shard, Sought, Standby, TablePage, TableSize,
+    Companion, Condition, FrameSteering, HostInterface, Invalid, Measured, Neighbour,
+    NetworkFunction, PortName, SetupError, Shard, Sought, Standby, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 
@@ -83,6 +83,7 @@ impl NetworkFunction for Cgnat {
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = true;
     const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
+    const MEASURED: &'static [Measured] = tables::MEASURED;
     const HANDS_OVER: bool = true;
 
     type Config = Config;
@@ -121,6 +122,10 @@ impl NetworkFunction for Cgnat {
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
         Pipeline::new(config, shard, clock, now)
+    }
+
+    fn wind_down(function: &mut Pipeline) -> u64 {
+        function.wind_down()
     }
 
     fn machines(function: &mut Pipeline) -> Vec<Companion> {
@@ -171,14 +176,7 @@ impl NetworkFunction for Cgnat {
     }
 
     fn standby(function: &Pipeline) -> Option<Standby> {
-        function.state().journal.is_some().then(|| {
-            let status = function.replication();
-            Standby {
-                is_here: function.has_rehearsal(),
-                is_synchronised: status.is_synchronised,
-                unacknowledged: status.unacknowledged + status.waiting,
-            }
-        })
+        function.standby()
     }
 
     fn fail_over(function: &mut Pipeline) -> Option<Pipeline> {

@@ -5,19 +5,21 @@ mod order;
 pub(crate) mod scratch;
 mod slow_path;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use function_kit::{Companion, SetupError, Shard};
+use function_kit::{Companion, SetupError, Shard, Standby};
 use machine::clock::{Clock, Ticks};
 use packet::{Made, PortId};
 use protocol_replication::{Joined, Role, Status};
 
-use crate::config::{Config, Pcp};
+use crate::config::{Config, Pcp, TcpResets};
 use crate::interfaces::Interfaces;
 use crate::log::Journal as Log;
 use crate::pipeline::scratch::Scratch;
 use crate::standby::{Beside, Rehearsal, Replication};
 use crate::state::State;
+use crate::state::ending::Ending;
 use crate::state::sweep::Sweep;
 
 use crate::fragments::followed::Followed;
@@ -33,6 +35,8 @@ pub struct Pipeline {
     pub(crate) scratch: Box<Scratch>,
     pub(crate) sweep: Sweep,
     pub(crate) tcp_pick_up: bool,
+    /// To whom segments of no session are answered by resets.
+    pub(crate) tcp_resets: TcpResets,
     pub(crate) mss_clamp: u16,
     pub(crate) hairpinning: bool,
     pub(crate) icmp_host: IcmpHost,
@@ -59,6 +63,8 @@ pub struct Pipeline {
     /// Who else has its addresses.
     pub(crate) conflicts: Conflicts,
     pub(crate) replication: Option<Box<Replication>>,
+    /// The address of the other NAT, where the configuration tells it.
+    pub(crate) peer: Option<IpAddr>,
     /// The standby beside it, where it has one.
     pub(crate) beside: Option<Arc<Beside<Pipeline>>>,
     /// What whoever runs it has not taken yet.
@@ -171,6 +177,7 @@ impl Pipeline {
             scratch: Box::new(Scratch::new()),
             sweep: Sweep::new(&state, &clock, now),
             tcp_pick_up: config.tcp_pick_up,
+            tcp_resets: config.tcp_resets,
             mss_clamp: config.mss_clamp,
             hairpinning: config.hairpinning,
             icmp_host: IcmpHost::new(config, &clock),
@@ -182,6 +189,7 @@ impl Pipeline {
             made: None,
             uncut: Vec::with_capacity(UNCUT_LEN),
             replication: None,
+            peer: config.replication.other(),
             beside: None,
             machines: Vec::new(),
             state,
@@ -192,6 +200,39 @@ impl Pipeline {
     pub fn replication(&self) -> Status {
         let replication = self.replication.as_ref();
         replication.map(|one| one.status(&self.state)).unwrap_or_default()
+    }
+
+    /// How it and the other NAT stand.
+    pub(crate) fn standby(&self) -> Option<Standby> {
+        let replication = self.replication.as_ref()?;
+        let status = replication.status(&self.state);
+        Some(Standby {
+            role: replication.role(),
+            peer: self.peer,
+            is_connected: status.is_connected,
+            is_here: self.has_rehearsal(),
+            is_synchronised: status.is_synchronised,
+            unacknowledged: status.unacknowledged + status.waiting,
+        })
+    }
+
+    /// Begins its end in good order, and says how much of it is left.
+    pub fn wind_down(&mut self) -> u64 {
+        self.state.wind_down()
+    }
+
+    /// A round of its end in good order: what has replication to say first, until nobody hears it
+    /// or there is nothing more.
+    pub(crate) fn end_round(&mut self, now: Ticks) {
+        let mut is_told = true;
+        if self.state.ending == Some(Ending::Telling)
+            && let Some(replication) = &mut self.replication
+        {
+            replication.round(&mut self.state, &mut self.interfaces, now);
+            let status = replication.status(&self.state);
+            is_told = !(replication.tells() && status.is_connected) || status.is_synchronised;
+        }
+        self.state.end_round(is_told, now);
     }
 
     /// Whether it has its standby beside it.

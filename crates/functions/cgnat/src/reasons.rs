@@ -141,7 +141,7 @@ tallies! {
     /// Sessions that ended because their time was up, or because their first packet was dropped on
     /// its way to another subscriber.
     SessionsExpired = "sessions-expired",
-    /// Sessions that control ended.
+    /// Sessions that control ended, or the end of the NAT in good order.
     SessionsCleared = "sessions-cleared",
     /// Mappings made.
     MappingsOpened = "mappings-opened",
@@ -183,6 +183,8 @@ tallies! {
     /// ICMP errors of its own that were not sent because there were too many (RFC 1812 section
     /// 4.3.2.8).
     IcmpErrorsLimited = "icmp-errors-limited",
+    /// Resets of TCP connections that it does not know.
+    TcpResetsSent = "tcp-resets-sent",
     /// Echo requests for the NAT itself answered.
     PingsAnswered = "pings-answered",
     /// Frames of the host that have left.

@@ -1,6 +1,7 @@
 //! From one state of a running NAT to another, said as changes.
 use std::net::Ipv4Addr;
 
+use export::Logging;
 use function_kit::Invalid;
 
 use crate::config::{Config, Prefixed};
@@ -17,14 +18,16 @@ pub(crate) fn steering(config: &Config, update: &Update) -> Option<u32> {
         Update::AddPool { .. }
         | Update::DrainPool { .. }
         | Update::SetSessionLimit { .. }
+        | Update::SetTimeouts { .. }
+        | Update::SetCollector { .. }
         | Update::SetVirtual { .. }
         | Update::RemoveVirtual { .. }
         | Update::SetActive { .. } => None,
     }
 }
 
-/// Pools may come, and go by being drained; limits may change. Everything else is part of what a
-/// packet's way is made of.
+/// Pools may come, and go by being drained; limits, timeouts and the log's collector may change.
+/// Everything else is part of what a packet's way is made of.
 ///
 /// # Errors
 /// The first other key that differs.
@@ -32,6 +35,8 @@ pub(crate) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     let same_but = Config {
         pools: running.pools.clone(),
         sessions_per_subscriber: running.sessions_per_subscriber,
+        timeouts: running.timeouts,
+        logging: redirected(running, wanted).unwrap_or_else(|| wanted.logging.clone()),
         ..wanted.clone()
     };
     if same_but != *running {
@@ -39,7 +44,9 @@ pub(crate) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             section: "function",
             key: differing_key(running, &same_but).into(),
             what: "cannot be changed while the NAT runs".into(),
-            remedy: "Change `pools` or `sessions-per-subscriber` only, or restart it".into(),
+            remedy: "Change `pools`, `sessions-per-subscriber`, `timeouts` or the log's collector \
+                     only, or restart it"
+                .into(),
         });
     }
     let gone = running.pools.iter().filter(|pool| !wanted.pools.contains(pool));
@@ -50,6 +57,10 @@ pub(crate) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     if sessions != running.session_limit() {
         updates.push(Update::SetSessionLimit { sessions });
     }
+    if wanted.timeouts != running.timeouts {
+        updates.push(Update::SetTimeouts { timeouts: wanted.timeouts });
+    }
+    updates.extend(wanted.logging.as_ref().filter(|_| wanted.logging != running.logging).map(to));
     Ok(updates)
 }
 
@@ -61,6 +72,8 @@ pub(crate) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
         Update::SetSessionLimit { .. } => {
             Update::SetSessionLimit { sessions: running.session_limit() }
         }
+        Update::SetTimeouts { .. } => Update::SetTimeouts { timeouts: running.timeouts },
+        Update::SetCollector { .. } => running.logging.as_ref().map_or(*update, to),
         // No difference has one.
         other @ (Update::ClearSubscriber { .. }
         | Update::SetVirtual { .. }
@@ -83,7 +96,27 @@ pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
     if state.session_limit != config.session_limit() {
         updates.push(Update::SetSessionLimit { sessions: state.session_limit });
     }
+    if state.times.timeouts() != config.timeouts {
+        updates.push(Update::SetTimeouts { timeouts: state.times.timeouts() });
+    }
+    let logging = state.log.as_ref().map(|log| log.logging());
+    updates.extend(logging.filter(|logging| config.logging.as_ref() != Some(*logging)).map(to));
     updates
+}
+
+/// The running logs, if the wanted ones differ in nothing but where they go.
+fn redirected(running: &Config, wanted: &Config) -> Option<Option<Logging>> {
+    let (Some(before), Some(after)) = (&running.logging, &wanted.logging) else { return None };
+    let Logging { collector, port, next_hop_mac, .. } = *before;
+    let same = Logging { collector, port, next_hop_mac, ..after.clone() };
+    let is_same_version = before.collector.is_ipv4() == after.collector.is_ipv4();
+    (same == *before && is_same_version).then(|| Some(before.clone()))
+}
+
+/// The change by which logs go to where these do.
+fn to(logging: &Logging) -> Update {
+    let Logging { collector, port, next_hop_mac, .. } = *logging;
+    Update::SetCollector { collector, port, next_hop_mac }
 }
 
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {

@@ -61,6 +61,13 @@ pub(crate) const CONDITIONS: &[Condition] = &[
         text: "another station has an address of the NAT's, and hosts may send there instead",
     },
     Condition {
+        cause: "replication-lost",
+        severity: Severity::Major,
+        when: When::Neighbour { protocol: "replication", state: "gone", told_by: &[] },
+        text: "there is no connection with the other NAT: sessions that are opened now would not \
+               outlive the one that has them",
+    },
+    Condition {
         cause: "blocks-low",
         severity: Severity::Warning,
         when: When::Filled { table: "blocks", raised: 90, cleared: 80 },

@@ -27,13 +27,16 @@ use crate::sessions::allocation::{Allocation, BlockChange, Refused, Wanted};
 use crate::sessions::fields::Marks;
 use crate::sessions::journal::Journal;
 use crate::sessions::ports::Class;
+use crate::sessions::refusals::Refusals;
 use crate::sessions::session::{Session, TcpState};
 use crate::sessions::subscribers::Subscribers;
 use crate::sessions::table::{Full, Number, Sessions};
 use crate::sessions::times::{Moment, Times};
+use crate::state::ending::Ending;
 use crate::types::flow::{Inside, Outside};
 
 mod close;
+pub mod ending;
 pub mod sweep;
 pub mod tables;
 
@@ -49,6 +52,8 @@ pub struct State {
     pub times: Times,
     /// What was counted.
     pub tallies: Tallies,
+    /// Who was refused most.
+    pub refusals: Refusals,
     /// Most sessions of a subscriber; 0 for no limit.
     pub session_limit: u32,
     /// Whether it is the one that packets go through, of two that share their outside addresses,
@@ -71,6 +76,11 @@ pub struct State {
     pub(crate) walk_left: u32,
     /// What is to be told to a standby; none where there is none.
     pub journal: Option<Box<Journal>>,
+    /// The next session for which the sweep is to look by shorter timeouts; none where there is
+    /// none.
+    pub(crate) hastened: Option<Number>,
+    /// How far its end in good order has come; none while it goes on.
+    pub(crate) ending: Option<Ending>,
 }
 
 /// What comes of opening a session.
@@ -100,6 +110,7 @@ impl State {
             allocation,
             times: Times::new(config, &clock),
             tallies: [0; TALLIES.len()],
+            refusals: Refusals::default(),
             session_limit: config.session_limit(),
             is_active: true,
             opens: true,
@@ -111,6 +122,8 @@ impl State {
             prefix: Nat64::new(config).map(|nat64| nat64.prefix),
             walk_left: WALK_MAX,
             journal: None,
+            hastened: None,
+            ending: None,
         })
     }
 
@@ -140,7 +153,7 @@ impl State {
         now: Moment,
         tally: Tally,
     ) -> Opened {
-        if !self.opens {
+        if !self.may_open() {
             return Err(reasons::NOT_ACTIVE);
         }
         let mapping = self.live_mapping(key, now);
@@ -195,7 +208,7 @@ impl State {
             }
             self.expire(number, now);
         }
-        if !self.opens {
+        if !self.may_open() {
             return Err(reasons::NOT_ACTIVE);
         }
         let address = self.allocation.addresses.number(key.address()).ok_or(reasons::NO_ADDRESS)?;
@@ -458,6 +471,7 @@ impl State {
         self.sessions.bytes()
             + self.subscribers.bytes()
             + self.allocation.bytes()
+            + self.refusals.bytes()
             + self.algs.bytes()
             + journal
             + log

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
 pub use crate::running::Running;
-use crate::shown::{Condition, Spoken, Summed};
+use crate::shown::{Condition, Measured, Spoken, Summed};
 use crate::sought::Sought;
 use crate::unit::{
     FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
@@ -64,6 +64,8 @@ pub trait Configured: Any + Send + Sync {
     fn summed(&self) -> &'static [Summed];
     /// See [`NetworkFunction::LINES_TOLD_BY`].
     fn lines_told_by(&self) -> Option<&'static str>;
+    /// See [`NetworkFunction::MEASURED`].
+    fn measured(&self) -> &'static [Measured];
     /// See [`NetworkFunction::ports`].
     fn ports(&self) -> Vec<PortName>;
     /// See [`NetworkFunction::host_interfaces`].
@@ -229,6 +231,10 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
 
     fn lines_told_by(&self) -> Option<&'static str> {
         N::LINES_TOLD_BY
+    }
+
+    fn measured(&self) -> &'static [Measured] {
+        N::MEASURED
     }
 
     fn ports(&self) -> Vec<PortName> {

@@ -74,6 +74,28 @@ pub enum When {
     },
 }
 
+/// A short table whose numbers are metrics: as `<table>_<key>`, a value for each entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// One of [`NetworkFunction::TABLES`](crate::NetworkFunction::TABLES).
+    pub table: &'static str,
+    /// Keys of its entries that become labels; entries of several workers that have the same are
+    /// one.
+    pub labels: &'static [&'static str],
+    /// Keys of its entries that are numbers, how those of several workers become one, and the help
+    /// text.
+    pub values: &'static [(&'static str, Sum, &'static str)],
+}
+
+/// How numbers of several workers become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// All together.
+    All,
+    /// The largest of them, of what all workers see.
+    Largest,
+}
+
 /// A protocol that a function's workers speak, among the frames of their ports.
 #[derive(Clone, Copy, Debug)]
 pub struct Spoken {

@@ -1,5 +1,6 @@
 //! What every function's folder provides.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use engine::{Function, Names, Refusal};
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
-use crate::shown::{Condition, Spoken, Summed};
+use crate::shown::{Condition, Measured, Spoken, Summed};
 use crate::sought::Sought;
 
 /// A network function as a unit: its names, its configuration, and the state that this describes.
@@ -35,6 +36,8 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     const HANDS_OVER: bool = false;
     /// What raises an alarm.
     const CONDITIONS: &'static [Condition] = &[];
+    /// What of its tables is told as metrics.
+    const MEASURED: &'static [Measured] = &[];
     /// The protocols that its workers speak themselves.
     const SPEAKS: &'static [Spoken] = &[];
     /// What each of several workers counts for itself in tables that all of them have, so that sums
@@ -233,7 +236,8 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         None
     }
 
-    /// How the standby of a function stands; none where it tells none.
+    /// How a function and the other one stand that it tells what it knows, or that tells it; none
+    /// where it has no other one.
     fn standby(_function: &Self::Function) -> Option<Standby> {
         None
     }
@@ -293,14 +297,21 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
 /// none of a frame that any worker may have.
 pub type FrameSteering = Arc<dyn Fn(PortId, &[u8]) -> Option<u32> + Send + Sync>;
 
-/// How a standby stands.
+/// How one of two functions and its link to the other one stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standby {
+    /// What it does, in a word: `active` where it tells the other one.
+    pub role: &'static str,
+    /// The address of the other one, where it is known from the configuration.
+    pub peer: Option<IpAddr>,
+    /// Whether there is a connection.
+    pub is_connected: bool,
     /// Whether it is in this process.
     pub is_here: bool,
-    /// Whether it has acknowledged all there is.
+    /// Whether the one that is told has all there is.
     pub is_synchronised: bool,
-    /// Changes that it has not acknowledged, those included that are not told yet.
+    /// Changes that it has not acknowledged, those included that are not told yet; of the one that
+    /// is told those that it could not apply yet.
     pub unacknowledged: u64,
 }
 

@@ -53,6 +53,7 @@ mod host;
 mod lengths;
 mod links;
 mod nat64;
+mod resets;
 mod siit;
 mod vrfs;
 
@@ -146,6 +147,16 @@ impl Oracle for Model {
             Update::SetSessionLimit { sessions } => {
                 self.session_limit = sessions as usize;
                 true
+            }
+            Update::SetTimeouts { timeouts } => {
+                let before = self.config.clone();
+                self.config.timeouts = timeouts;
+                self.tables.change_timeouts(&before, &self.config, now);
+                true
+            }
+            Update::SetCollector { collector, port, next_hop_mac } => {
+                let reports = self.reports.as_mut();
+                reports.is_some_and(|it| it.redirect(collector, port, next_hop_mac))
             }
             Update::ClearSubscriber { address, vlan } => {
                 let who = self.who_in(vlan, address);

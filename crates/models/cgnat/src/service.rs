@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use function_cgnat::config::{Config, Filtering};
+use function_cgnat::config::{Config, Filtering, TcpResets};
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::service::{Beyond, Interface, Nat, NextHop, ReversePath, Route, Router, Service};
 
@@ -125,6 +125,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         quarantine_s,
         mss_clamp,
         icmp_errors_per_s,
+        tcp_resets,
         fragments,
         alg,
         pcp,
@@ -164,6 +165,11 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("bypass", "destinations to which nothing is translated", !bypass.is_empty()),
         ("quarantine-s", "ports that rest", *quarantine_s > 0.0),
         ("icmp-errors-per-s", "ICMP errors at a rate", *icmp_errors_per_s > 0),
+        (
+            "tcp-resets",
+            "resets of TCP connections that it does not know",
+            *tcp_resets != TcpResets::None,
+        ),
         ("fragments", "fragments that are followed", fragments.datagrams > 0),
         ("mss-clamp", "a limit of the TCP maximum segment size", *mss_clamp != 0),
         ("alg", "application-level gateways", !alg.is_off()),

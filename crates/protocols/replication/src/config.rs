@@ -86,6 +86,17 @@ pub enum Role {
     Rehearsal,
 }
 
+impl Replication {
+    /// Returns the address of the other one, where this one knows it.
+    pub fn other(&self) -> Option<IpAddr> {
+        match self.role {
+            Role::None | Role::Standby => None,
+            Role::Active | Role::Rehearsal => Some(self.address),
+            Role::Pair => self.peer,
+        }
+    }
+}
+
 impl Default for Replication {
     fn default() -> Replication {
         Replication {

@@ -8,6 +8,7 @@ mod failures;
 mod gateway;
 mod mtu;
 mod nat;
+mod nat_log;
 mod offloads;
 mod rates;
 mod router;

@@ -1,6 +1,7 @@
 //! Subscribers of a NAT that has nothing but what they need, and hosts of the Internet.
 
-use std::net::UdpSocket;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 
 use netns::Namespace;
 use serde_json::Value;
@@ -83,4 +84,33 @@ fn subscribers_share_the_address_of_the_port_with_the_host() {
     let program = bind(&hosts.lab.namespace, "203.0.113.2:500");
     asks(&server, ("203.0.113.2", 500), &program);
     asks(&client, ("203.0.113.1", 53), &server);
+}
+
+/// RFC 9293 section 3.10.7.1: after a restart that forgets them, connections end at once on both
+/// sides instead of waiting for answers that never come.
+#[test]
+fn a_nat_that_has_forgotten_a_connection_says_so_to_both_ends() {
+    let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };
+    hosts.left.ip("route add default via 192.168.1.1").expect("a route");
+    let file = SMALL.replace("  pools:", "  tcp-resets: both\n  pools:");
+    hosts.right.ip("route add 203.0.113.8/29 via 203.0.113.2").expect("a route");
+    let listen = || TcpListener::bind("203.0.113.1:80");
+    let listener = hosts.right.run(listen).expect("the namespace").expect("its address is there");
+    for is_client in [true, false] {
+        let nat = hosts.start(&file);
+        let address = ([203, 0, 113, 1], 80).into();
+        let connect = || TcpStream::connect_timeout(&address, PATIENCE);
+        let client = hosts.left.run(connect).expect("the namespace").expect("a server");
+        let (server, _) = listener.accept().expect("a client");
+        for end in [&client, &server] {
+            end.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        }
+        // SIGKILL: it says goodbye to nobody.
+        drop(nat);
+        let _nat = hosts.start(&file);
+        let mut end = if is_client { &client } else { &server };
+        end.write_all(b"question").expect("it leaves");
+        let refused = end.read(&mut [0; 8]).expect_err("there is no such connection any more");
+        assert_eq!(refused.kind(), ErrorKind::ConnectionReset, "{is_client}: {refused}");
+    }
 }

@@ -36,14 +36,32 @@ impl IcmpHost {
         (interfaces, tallies): (&Interfaces, &mut Tallies),
         now: Ticks,
     ) {
-        let port = batch.port(slot);
-        match self.errors.tell((batch, slot), (interfaces.mac(port), own), message, now) {
-            Told::Nobody => {}
-            Told::Limited => tallies[Tally::IcmpErrorsLimited as usize] += 1,
-            Told::Sender => {
-                tallies[Tally::IcmpErrorsSent as usize] += 1;
-                batch.set_verdict(slot, Verdict::Forward(port));
-            }
+        let station = (interfaces.mac(batch.port(slot)), own);
+        let told = self.errors.tell((batch, slot), station, message, now);
+        go_back((batch, slot), told, (Tally::IcmpErrorsSent, tallies));
+    }
+
+    /// Makes a dropped segment the reset of its connection, if its sender may be told.
+    pub(crate) fn reset(
+        &mut self,
+        (batch, slot): (&mut Batch, Slot),
+        tallies: &mut Tallies,
+        now: Ticks,
+    ) {
+        let told = self.errors.reset((batch, slot), now);
+        go_back((batch, slot), told, (Tally::TcpResetsSent, tallies));
+    }
+}
+
+/// Lets the answer to a packet go back by its port, and counts it.
+fn go_back((batch, slot): (&mut Batch, Slot), told: Told, (sent, tallies): (Tally, &mut Tallies)) {
+    match told {
+        Told::Nobody => {}
+        Told::Limited => tallies[Tally::IcmpErrorsLimited as usize] += 1,
+        Told::Sender => {
+            tallies[sent as usize] += 1;
+            let port = batch.port(slot);
+            batch.set_verdict(slot, Verdict::Forward(port));
         }
     }
 }

@@ -11,6 +11,7 @@ use packet::{Batch, PortId, Reason, Slot, Verdict};
 use stages::icmpv4::{self, Answer, is_host};
 use wire::{ethernet, icmp, ipv4, protocol};
 
+use crate::config::TcpResets;
 use crate::cutting;
 use crate::ds_lite::stage::is_ipv6;
 use crate::icmp::answers::is_want;
@@ -19,7 +20,7 @@ use crate::pipeline::Pipeline;
 use crate::reasons::{self, Tally};
 use crate::sessions::times::Moment;
 use crate::translation::{self};
-use crate::types::sides::is_inside;
+use crate::types::sides::{OUTSIDE, first_of_side, is_inside};
 
 impl Pipeline {
     /// A packet for the NAT itself: an echo request is answered (RFC 5508 REQ-10b), by the host
@@ -70,6 +71,12 @@ impl Pipeline {
     pub(crate) fn tell(&mut self, batch: &mut Batch, now: Ticks) {
         for &slot in self.scratch.pending_errors.as_slice() {
             let Verdict::Drop(reason) = batch.verdict(slot) else { continue };
+            if matches!(reason, reasons::TCP_NO_SESSION | reasons::NO_MAPPING) {
+                if self.resets(reason, batch.port(slot)) {
+                    self.icmp_host.reset((batch, slot), &mut self.state.tallies, now);
+                }
+                continue;
+            }
             let (frame, port) = (batch.frame(slot), batch.port(slot));
             let interfaces = &self.interfaces;
             let (own, message) = match interfaces.rules().is_some() && is_ipv6(frame) {
@@ -85,6 +92,16 @@ impl Pipeline {
             if let Some(message) = message {
                 self.icmp_host.tell((batch, slot, own), message, (interfaces, tallies), now);
             }
+        }
+    }
+
+    /// Whether a segment that was refused is answered by a reset.
+    fn resets(&self, reason: Reason, port: PortId) -> bool {
+        let is_outside = first_of_side(port) == OUTSIDE;
+        match self.tcp_resets {
+            TcpResets::None => false,
+            TcpResets::Inside => reason == reasons::TCP_NO_SESSION && !is_outside,
+            TcpResets::Both => (reason == reasons::NO_MAPPING) == is_outside,
         }
     }
 }

@@ -10,7 +10,8 @@ use machine::clock::Ticks;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The subscriber's address: IPv4 in its mapped form (RFC 4291 section 2.5.5.2) under NAT44,
-    /// IPv6 under NAT64, and the address of the B4 under DS-Lite (RFC 6333).
+    /// IPv6 under NAT64, and the address of the B4 under DS-Lite (RFC 6333). Of the end of a log
+    /// what [`Event::told`] and [`Event::lost`] say.
     pub inside: u128,
     /// When it happened, in ticks.
     pub at: Ticks,
@@ -20,7 +21,7 @@ pub struct Event {
     pub outside: Ipv4Addr,
     /// The address at the other end of a session; told only where destinations are asked for.
     pub remote: Ipv4Addr,
-    /// The realm of the inside address: a VRF.
+    /// The realm of the inside address: a VRF; of begin and end of a log the observation domain.
     pub realm: u32,
     /// The pool, where one is exhausted or at a threshold.
     pub pool: u32,
@@ -84,6 +85,10 @@ pub enum Kind {
     SubscriberHigh,
     /// The mappings of an outside address that is paired rose to the threshold.
     AddressHigh,
+    /// The log of a worker begins.
+    LogBegin,
+    /// It ends in good order: everything that lived was told to be over.
+    LogEnd,
 }
 
 /// How a subscriber is attached, which decides by what it is told.
@@ -119,6 +124,29 @@ impl Event {
         }
     }
 
+    /// The log of an observation domain begins.
+    pub const fn log_begin(domain: u32, at: Ticks) -> Event {
+        Event { realm: domain, ..Event::of(Kind::LogBegin, at) }
+    }
+
+    /// It ends behind so many records of events, and so many that were lost.
+    pub const fn log_end(domain: u32, (told, lost): (u64, u64), at: Ticks) -> Event {
+        let inside = (told as u128) << 64 | lost as u128;
+        Event { realm: domain, inside, ..Event::of(Kind::LogEnd, at) }
+    }
+
+    /// The records before the end of a log.
+    #[inline]
+    pub const fn told(&self) -> u64 {
+        (self.inside >> 64) as u64
+    }
+
+    /// The events that are lost before the end of a log.
+    #[inline]
+    pub const fn lost(&self) -> u64 {
+        self.inside as u64
+    }
+
     /// How its subscriber is attached.
     #[inline]
     pub const fn family(&self) -> Family {
@@ -149,7 +177,7 @@ impl Event {
 
 impl Kind {
     /// Kinds, and one more: none has the number 0.
-    pub const COUNT: usize = 21;
+    pub const COUNT: usize = 23;
 
     /// All, in the order of their numbers.
     pub const ALL: [Kind; Kind::COUNT - 1] = [
@@ -173,6 +201,8 @@ impl Kind {
         Kind::PortsHigh,
         Kind::SubscriberHigh,
         Kind::AddressHigh,
+        Kind::LogBegin,
+        Kind::LogEnd,
     ];
 
     /// What it is called in syslog.
@@ -198,6 +228,8 @@ impl Kind {
             Kind::PortsHigh => "ports-high",
             Kind::SubscriberHigh => "subscriber-high",
             Kind::AddressHigh => "address-high",
+            Kind::LogBegin => "log-begin",
+            Kind::LogEnd => "log-end",
         }
     }
 
@@ -210,6 +242,7 @@ impl Kind {
             Kind::BlockAllocate | Kind::BlockRelease | Kind::AddressBind | Kind::AddressUnbind => {
                 Class::Blocks
             }
+            Kind::LogBegin | Kind::LogEnd => Class::Blocks,
             _ => Class::Alarms,
         }
     }

@@ -1,14 +1,15 @@
 //! The log of a worker, between what happens there and the frames that tell it.
 //!
 //! The state of a NAT holds one where logs are on, and nothing where they are off.
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use export::{COUNTS, Collector, Logger, Logging, Side};
 use function_kit::Shard;
 use machine::clock::{Clock, Ticks};
-use packet::Made;
+use packet::{Made, PortId};
+use wire::MacAddr;
 
-use crate::config::Config;
+use crate::config::{Config, Mac};
 use crate::ds_lite::Names;
 use crate::log::event::{Event, Kind};
 use crate::sessions::allocation::BlockChange;
@@ -20,8 +21,15 @@ use crate::types::sides::{INSIDE, OUTSIDE};
 /// The log of a worker, and the time of the batch in hand.
 pub struct Journal {
     logger: Logger<Event>,
+    /// What holds of the log now, and by which address and port of the NAT it leaves.
+    logging: Logging,
+    leaves: (MacAddr, PortId),
     softwires: Names,
     now: Ticks,
+    /// The observation domain of the worker.
+    domain: u32,
+    /// Whether the end of the log was noted, behind which nothing is.
+    is_over: bool,
 }
 
 impl Journal {
@@ -30,8 +38,51 @@ impl Journal {
     pub fn new(config: &Config, shard: Shard, clock: Clock, now: Ticks) -> Option<Box<Journal>> {
         let logging = config.logging.as_ref()?;
         let epoch = logging.epoch(now, clock);
-        let logger = Logger::new(logging, collector(config, logging), shard.index, epoch);
-        Some(Box::new(Journal { logger, softwires: Names::new(config), now }))
+        let mut logger = Logger::new(logging, collector(config, logging), shard.index, epoch);
+        let domain = logging.domain.wrapping_add(shard.index);
+        logger.note(&Event::log_begin(domain, now));
+        let softwires = Names::new(config);
+        let Collector { source_mac, leaves_by, .. } = collector(config, logging);
+        let (logging, leaves) = (logging.clone(), (source_mac, leaves_by));
+        let is_over = false;
+        Some(Box::new(Journal { logger, logging, leaves, softwires, now, domain, is_over }))
+    }
+
+    /// Lets the log go somewhere else from now on; tells whether it can.
+    pub fn redirect(&mut self, collector: IpAddr, port: u16, next_hop_mac: Mac) -> bool {
+        let logging = Logging { collector, port, next_hop_mac, ..self.logging.clone() };
+        let (mac, leaves_by) = self.leaves;
+        let can =
+            logging.validate().is_ok() && self.logger.redirect(logging.collector(mac, leaves_by));
+        if can {
+            self.logging = logging;
+        }
+        can
+    }
+
+    /// What holds of the log now.
+    pub fn logging(&self) -> &Logging {
+        &self.logging
+    }
+
+    /// Notes the end of the log, behind which nothing is told.
+    pub fn end(&mut self) {
+        if !self.is_over {
+            let end = Event::log_end(self.domain, self.logger.told_and_lost(), self.now);
+            self.logger.note(&end);
+            self.is_over = true;
+        }
+    }
+
+    /// Whether there is a place for what the end of a session is told by, or there will be no more.
+    pub fn takes_an_end(&self) -> bool {
+        self.logger.room() >= ENDS || self.logger.is_idle()
+    }
+
+    /// How many events have not left; 0 behind the end of the log.
+    pub fn left(&self) -> u64 {
+        let open = u64::from(!self.logger.is_idle() || !self.is_over);
+        open.max(self.logger.waiting() as u64)
     }
 
     /// Says when happens what is told from now on.
@@ -42,10 +93,10 @@ impl Journal {
 
     /// A session began or ended, or with it its mapping.
     pub fn session(&mut self, kind: Kind, session: &Session) {
-        if self.logger.tells(kind) {
+        if !self.is_over && self.logger.tells(kind) {
             let far = session.far;
             let (inside, inside_ipv4, realm) = self.inside(session.realm(), session.inside);
-            self.logger.note(&Event {
+            self.note(&Event {
                 inside,
                 inside_ipv4,
                 outside: Ipv4Addr::from_bits(session.outside),
@@ -62,7 +113,7 @@ impl Journal {
 
     /// A subscriber got a block of an outside address, or it was taken back.
     pub fn block(&mut self, kind: Kind, who: &Subscriber, (outside, block): (u32, BlockChange)) {
-        self.logger.note(&Event {
+        self.note(&Event {
             outside: Ipv4Addr::from_bits(outside),
             first_port: block.first_port,
             last_port: block.first_port + (block.size - 1),
@@ -73,29 +124,29 @@ impl Journal {
     /// A subscriber was paired with an outside address, or is no longer.
     pub fn pairing(&mut self, kind: Kind, who: &Subscriber, outside: u32) {
         let outside = Ipv4Addr::from_bits(outside);
-        self.logger.note(&Event { outside, ..self.of_subscriber(kind, who) });
+        self.note(&Event { outside, ..self.of_subscriber(kind, who) });
     }
 
     /// A subscriber has as much as it may have.
     pub fn limit(&mut self, who: &Subscriber, limit: u32) {
-        self.logger.note(&Event { limit, ..self.of_subscriber(Kind::SubscriberLimit, who) });
+        self.note(&Event { limit, ..self.of_subscriber(Kind::SubscriberLimit, who) });
     }
 
     /// An outside address has no free port of a protocol.
     pub fn ports_exhausted(&mut self, outside: u32, protocol: u8) {
         let outside = Ipv4Addr::from_bits(outside);
-        self.logger.note(&Event { outside, protocol, ..Event::of(Kind::PortsExhausted, self.now) });
+        self.note(&Event { outside, protocol, ..Event::of(Kind::PortsExhausted, self.now) });
     }
 
     /// No pool has an address with room: the pool of number 0 stands for all of them.
     pub fn addresses_exhausted(&mut self) {
-        self.logger.note(&Event::of(Kind::AddressesExhausted, self.now));
+        self.note(&Event::of(Kind::AddressesExhausted, self.now));
     }
 
     /// A table is full.
     pub fn full(&mut self, kind: Kind, limit: usize) {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        self.logger.note(&Event { limit, ..Event::of(kind, self.now) });
+        self.note(&Event { limit, ..Event::of(kind, self.now) });
     }
 
     /// Makes the frames that are due.
@@ -115,6 +166,12 @@ impl Journal {
         self.logger.state_bytes()
     }
 
+    fn note(&mut self, event: &Event) {
+        if !self.is_over {
+            self.logger.note(event);
+        }
+    }
+
     fn of_subscriber(&self, kind: Kind, who: &Subscriber) -> Event {
         let (inside, inside_ipv4, realm) = self.inside(who.realm, who.address);
         Event { inside, inside_ipv4, realm, ..Event::of(kind, self.now) }
@@ -132,6 +189,10 @@ impl Journal {
         }
     }
 }
+
+/// Events by which the end of a session is told at most: its own, and those of its mapping, block
+/// and pairing.
+const ENDS: usize = 4;
 
 /// The way to the collector of a configuration.
 pub fn collector(config: &Config, logging: &Logging) -> Collector {

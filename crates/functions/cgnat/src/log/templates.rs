@@ -53,6 +53,14 @@ pub enum Element {
     Pool,
     /// A limit or threshold, by the number of its information element.
     Limit(u16),
+    /// The observation domain of a log.
+    Domain,
+    /// When a log began.
+    Begun,
+    /// The records before the end of a log.
+    Told,
+    /// The events that are lost before it.
+    Lost,
 }
 
 /// The templates of the kinds that are told; with destinations or without.
@@ -68,7 +76,9 @@ fn templates(tells: impl Fn(Kind) -> bool, destinations: bool) -> Templates<Elem
             let number = templates.all.len() as u8;
             let variant = u16::from(destinations) * 4 + *family as u16;
             let fields = expand(elements, *family, destinations);
-            templates.all.push(Template { id: FIRST_ID + row * 8 + variant, fields });
+            // What is said of a log is said of its observation domain.
+            let scope = u16::from(fields.first() == Some(&Element::Domain));
+            templates.all.push(Template { id: FIRST_ID + row * 8 + variant, scope, fields });
             for kind in *kinds {
                 let first = *kind as usize * FAMILIES;
                 match by_family {
@@ -132,6 +142,10 @@ impl Field<Event> for Element {
             Element::Quota => 466,
             Element::Threshold => 467,
             Element::Limit(number) => number,
+            Element::Told => 42,
+            Element::Domain => 149,
+            Element::Begun => 160,
+            Element::Lost => 166,
         }
     }
 
@@ -141,7 +155,7 @@ impl Field<Event> for Element {
             Element::Time | Element::Event | Element::Quota | Element::Threshold => return None,
             // The pseudo-element is never in a template; the threshold stands there by its other
             // element.
-            Element::Inside | Element::Limit(480) => return None,
+            Element::Inside | Element::Limit(480) | Element::Begun => return None,
             Element::InsideIpv6 if event.family() == Family::DsLite => "b4",
             Element::InsideIpv4 | Element::InsideIpv6 => "inside",
             Element::Outside => "outside",
@@ -155,6 +169,9 @@ impl Field<Event> for Element {
             Element::LastPort => "last",
             Element::Pool => "pool",
             Element::Limit(_) => "limit",
+            Element::Domain => "domain",
+            Element::Told => "told",
+            Element::Lost => "lost",
         })
     }
 
@@ -176,6 +193,10 @@ impl Field<Event> for Element {
             Element::LastPort => Value::U16(event.last_port),
             Element::Pool => Value::U32(event.pool),
             Element::Limit(_) => Value::U32(event.limit),
+            Element::Domain => Value::U32(event.realm),
+            Element::Begun => Value::U64(unix_ms),
+            Element::Told => Value::U64(event.told()),
+            Element::Lost => Value::U64(event.lost()),
         }
     }
 }
@@ -209,6 +230,8 @@ const fn nat_event(kind: Kind, family: Family) -> u8 {
         | Kind::PortsHigh
         | Kind::SubscriberHigh
         | Kind::AddressHigh => 18,
+        // No event of a NAT: the elements of their templates tell them.
+        Kind::LogBegin | Kind::LogEnd => 0,
     }
 }
 
@@ -302,6 +325,10 @@ const SHAPES: &[(&[Kind], &[Element])] = &[
     (&[Kind::PortsHigh], &[Time, What, Threshold, Limit(478)]),
     (&[Kind::SubscriberHigh], &[Time, What, Threshold, Limit(478), Limit(480), Inside, Realm]),
     (&[Kind::AddressHigh], &[Time, What, Threshold, Limit(481), Realm]),
+    // RFC 8158 has no such events. RFC 7011 section 4 has records of options for what is true of an
+    // exporter; the elements are those of its section 4.3 and of the exporter's beginning.
+    (&[Kind::LogBegin], &[Domain, Time, Begun]),
+    (&[Kind::LogEnd], &[Domain, Time, Told, Lost]),
 ];
 
 #[cfg(test)]

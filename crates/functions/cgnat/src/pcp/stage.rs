@@ -104,7 +104,7 @@ impl Pipeline {
             return Err(reasons::NOT_INSIDE);
         }
         // The active one of both answers, which has the mappings and tells their epoch.
-        if !self.state.opens {
+        if !self.state.may_open() {
             return Err(reasons::NOT_ACTIVE);
         }
         let answer = self.answer(asker, datagram.payload(), now).ok_or(reasons::PCP_IGNORED)?;

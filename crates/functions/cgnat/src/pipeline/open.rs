@@ -4,6 +4,8 @@ use machine::memory::prefetch_at;
 use packet::{Batch, PortId, Reason, Slot, Verdict};
 use wire::tcp;
 
+use crate::config::TcpResets;
+use crate::icmp::answers::is_want;
 use crate::pipeline::Pipeline;
 use crate::reasons;
 use crate::sessions::ports::Class;
@@ -119,7 +121,13 @@ impl Pipeline {
                     self.state.undo(number, now);
                 }
             }
-            Err(reason) => self.refuse_and_tell(batch, slot, reason),
+            Err(reason) => {
+                if is_want(reason) {
+                    let keyed = self.state.sessions.keyed();
+                    self.state.refusals.note(&key, keyed, reason, now);
+                }
+                self.refuse_and_tell(batch, slot, reason);
+            }
         }
     }
 
@@ -144,12 +152,24 @@ impl Pipeline {
             Err(reasons::NO_MAPPING) if self.is_for_itself(batch, slot) => {
                 self.receive(batch, slot, now);
             }
+            Err(reasons::NO_MAPPING) if self.may_reset(index) => {
+                self.refuse_and_tell(batch, slot, reasons::NO_MAPPING);
+            }
             Err(reason) if first_of_side(batch.port(slot)) == OUTSIDE => {
                 self.refuse(batch, slot, reason)
             }
             // A subscriber of another worker is told what one of this worker would be told.
             Err(reason) => self.refuse_and_tell(batch, slot, reason),
         }
+    }
+
+    /// Whether a packet from outside that no mapping takes is a segment of TCP that opens nothing,
+    /// and resets are for hosts outside, too.
+    fn may_reset(&self, index: usize) -> bool {
+        let flags = self.scratch.shape[index].tcp_flags;
+        let is_tcp = self.scratch.outside[index].far.protocol() == wire::protocol::TCP;
+        let opens = flags & (tcp::FLAG_SYN | tcp::FLAG_ACK) == tcp::FLAG_SYN;
+        self.tcp_resets == TcpResets::Both && is_tcp && !opens
     }
 
     /// Whether a packet that came in by an outside interface has a source that no host there has.

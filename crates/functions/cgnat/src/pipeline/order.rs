@@ -136,7 +136,12 @@ impl Function for Pipeline {
     fn tick(&mut self, now: Ticks) {
         self.state.tell_at(now);
         self.sweep.round(&mut self.state, now);
-        if let Some(replication) = &mut self.replication {
+        if self.state.hastened.is_some() {
+            self.state.hasten_some(now);
+        }
+        if self.state.ending.is_some() {
+            self.end_round(now);
+        } else if let Some(replication) = &mut self.replication {
             replication.round(&mut self.state, &mut self.interfaces, now);
         }
         if let Some(beside) = &self.beside {

@@ -79,6 +79,14 @@ impl Addresses {
         self.add(pool, Kind::Shared)
     }
 
+    /// Whether a pool that is not there has addresses of another one, or of a rule.
+    pub fn overlaps(&self, pool: Prefixed<Ipv4Addr>) -> bool {
+        let (first, count) = (first_of(pool), size(pool));
+        let overlaps = |n: &Network| first < n.first + n.count && n.first < first + count;
+        let is_same = |n: &Network| (n.first, n.count, n.kind) == (first, count, Kind::Shared);
+        self.networks.iter().any(overlaps) && !self.networks.iter().any(is_same)
+    }
+
     fn add(&mut self, outside: Prefixed<Ipv4Addr>, kind: Kind) -> Option<u32> {
         let (first, count) = (first_of(outside), size(outside));
         let same = |n: &&mut Network| (n.first, n.count, n.kind) == (first, count, kind);

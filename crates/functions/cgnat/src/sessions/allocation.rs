@@ -7,6 +7,7 @@
 //! gives away only blocks that lead to it ([`crate::workers::steering`]).
 use std::io;
 use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use engine::steering::Steering;
 use function_kit::Shard;
@@ -183,10 +184,10 @@ impl Allocation {
         self.open.add(self.addresses.group(number), number);
     }
 
-    /// Lets no new subscriber, and no new block, have an address.
-    pub fn drain(&mut self, number: u32) {
-        self.open.remove(self.addresses.group(number), number);
-        self.room[number as usize] = 0;
+    /// Lets no new subscriber, and no new block, have some addresses of a pool.
+    pub fn drain(&mut self, numbers: Range<u32>) {
+        self.room[numbers.start as usize..numbers.end as usize].fill(0);
+        self.open.remove(self.addresses.group(numbers.start), numbers);
     }
 
     /// An address for a new subscriber of a realm.

@@ -21,6 +21,8 @@ use crate::sessions::times::Moment;
 /// The words of all ports.
 pub struct Ports {
     words: HugeArray<u32>,
+    /// A bit for each page of words in which a port has ever rested.
+    rested: Box<[u64]>,
 }
 
 /// Which of the tables of an address a protocol has.
@@ -74,7 +76,8 @@ impl Ports {
     /// When the kernel has no address space for them.
     pub fn new(addresses: u32) -> io::Result<Ports> {
         let words = addresses as usize * Class::COUNT * PORTS;
-        Ok(Ports { words: HugeArray::reserve(words)? })
+        let rested = vec![0; words.div_ceil(PAGE * 64)].into();
+        Ok(Ports { words: HugeArray::reserve(words)?, rested })
     }
 
     /// Takes the memory for the ports of some addresses, a mebibyte each, so that no packet waits
@@ -144,6 +147,19 @@ impl Ports {
         })
     }
 
+    /// Passes over pages in which no port has ever rested, as many as a moment is enough for: the
+    /// place of a word from `place` on, before which none rests.
+    pub fn first_rested(&self, place: usize) -> usize {
+        let (first, bit) = (place / PAGE / 64, place / PAGE % 64);
+        let mut words = self.rested.iter().enumerate().skip(first).take(RESTED_LOOK_MAX);
+        let of_pages = |(at, word): (usize, &u64)| {
+            let word = if at == first { word >> bit << bit } else { *word };
+            (word != 0).then(|| at * 64 + word.trailing_zeros() as usize)
+        };
+        let page = words.find_map(of_pages).unwrap_or((first + RESTED_LOOK_MAX) * 64);
+        place.max(page * PAGE).min(self.words.len())
+    }
+
     /// Words of so many addresses.
     pub fn words(addresses: u32) -> usize {
         Self::place(addresses, Class(0), 0)
@@ -152,12 +168,20 @@ impl Ports {
     /// Lets a port rest until a time.
     #[inline]
     pub fn rest(&mut self, address: u32, class: Class, port: u16, until: Moment) {
-        self.words[Self::place(address, class, port)] = until | RESTING;
+        let place = Self::place(address, class, port);
+        self.words[place] = until | RESTING;
+        self.rested[place / PAGE / 64] |= 1 << (place / PAGE % 64);
     }
 }
 
 /// Ports of an address and protocol.
 const PORTS: usize = 1 << 16;
+
+/// Words of 64 pages each that are looked at for ports that have rested.
+const RESTED_LOOK_MAX: usize = 4096;
+
+/// Words of a page of 4 KiB.
+const PAGE: usize = 1024;
 
 /// What a word of a resting port has.
 const RESTING: u32 = 1 << 31;
@@ -175,6 +199,7 @@ mod tests {
         assert_eq!(ports.owner(1, udp, 65_535), Some(0));
         assert_eq!(ports.owner(1, Class::of(protocol::TCP), 65_535), None);
         assert!(!ports.is_free(1, udp, 65_535, 5));
+        assert_eq!(ports.first_rested(0), Ports::words(2), "none has ever rested");
         for until in [0, 100, RESTING - 1, RESTING, u32::MAX] {
             ports.rest(1, udp, 65_535, until);
             assert_eq!(ports.owner(1, udp, 65_535), None);
@@ -183,6 +208,12 @@ mod tests {
             let one = Resting { address: 1, class: udp, port: 65_535, left: 7 };
             let found = resting(until.wrapping_sub(7));
             assert_eq!(found, [(Ports::place(1, udp, 65_535), one)]);
+            let page = Ports::place(1, udp, 65_535) / PAGE * PAGE;
+            assert_eq!(
+                [0, page, page + 1].map(|from| ports.first_rested(from)),
+                [page, page, page + 1]
+            );
+            assert_eq!(ports.first_rested(page + PAGE), Ports::words(2));
             assert_eq!(resting(until), []);
             assert!(ports.is_free(1, udp, 65_535, until), "{until}");
             assert!(ports.is_free(1, udp, 65_535, until.wrapping_add(1000)), "{until}");

@@ -30,6 +30,11 @@ pub struct Timeouts {
 pub const TIMEOUT_S_MAX: f64 = 20_000.0;
 
 impl Timeouts {
+    /// Whether all of them are within their limits.
+    pub fn are_possible(&self) -> bool {
+        self.all().iter().all(|seconds| (0.5..=TIMEOUT_S_MAX).contains(seconds))
+    }
+
     /// All of them.
     pub fn all(&self) -> [f64; 5] {
         let tcp = [self.tcp_established_s, self.tcp_syn_s, self.tcp_transitory_s];

@@ -6,7 +6,7 @@
 use machine::clock::{Clock, Ticks};
 use wire::protocol;
 
-use crate::config::Config;
+use crate::config::{Config, Timeouts};
 use crate::sessions::session::{Life, Session, TcpState};
 
 /// A time in units; it wraps around after years.
@@ -25,6 +25,8 @@ pub struct Times {
     icmp: u32,
     /// How long a port rests.
     pub quarantine: u32,
+    /// The timeouts as an operator writes them.
+    timeouts: Timeouts,
 }
 
 impl Times {
@@ -33,23 +35,39 @@ impl Times {
         let shift = (clock.ticks_per_second() / 8.0).log2().floor().max(0.0) as u32;
         let units_per_s = clock.ticks_per_second() / (1u64 << shift) as f64;
         let units = |seconds: f64| (seconds * units_per_s).ceil() as u32;
-        let timeouts = &config.timeouts;
+        let mut times = Times {
+            shift,
+            units_per_s,
+            tcp: [0; TcpState::COUNT],
+            tcp_transitory: 0,
+            udp: 0,
+            icmp: 0,
+            // One more, because the unit in which it begins has begun before, and its last one is
+            // free.
+            quarantine: if config.quarantine_s > 0.0 { units(config.quarantine_s) + 1 } else { 0 },
+            timeouts: config.timeouts,
+        };
+        times.set_timeouts(config.timeouts);
+        times
+    }
+
+    /// Other timeouts hold from now on.
+    pub fn set_timeouts(&mut self, timeouts: Timeouts) {
+        let units = |seconds: f64| (seconds * self.units_per_s).ceil() as u32;
         let of_state = |state: usize| match TcpState(state as u8) {
             state if state.is_established() => units(timeouts.tcp_established_s),
             state if state.is_closing() => units(timeouts.tcp_transitory_s),
             _ => units(timeouts.tcp_syn_s),
         };
-        Times {
-            shift,
-            units_per_s,
-            tcp: std::array::from_fn(of_state),
-            tcp_transitory: units(timeouts.tcp_transitory_s),
-            udp: units(timeouts.udp_s),
-            icmp: units(timeouts.icmp_s),
-            // One more, because the unit in which it begins has begun before, and its last one is
-            // free.
-            quarantine: if config.quarantine_s > 0.0 { units(config.quarantine_s) + 1 } else { 0 },
-        }
+        let tcp = std::array::from_fn(of_state);
+        let others = [timeouts.tcp_transitory_s, timeouts.udp_s, timeouts.icmp_s].map(units);
+        (self.tcp, self.timeouts) = (tcp, timeouts);
+        [self.tcp_transitory, self.udp, self.icmp] = others;
+    }
+
+    /// The timeouts as an operator writes them.
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts
     }
 
     /// The unit of a time.

@@ -75,6 +75,21 @@ impl Pair {
         self.event.take()
     }
 
+    /// What it does, in a word.
+    pub fn role(&self) -> &'static str {
+        match self.roles.part() {
+            Part::Told => "standby",
+            Part::Waiting => "taking-over",
+            Part::Telling => "active",
+            Part::Leaving => "handing-over",
+        }
+    }
+
+    /// Whether it tells the other one.
+    pub fn tells(&self) -> bool {
+        matches!(self.roles.part(), Part::Telling | Part::Leaving)
+    }
+
     /// How it stands.
     pub fn status(&self, state: &State) -> Status {
         match self.roles.part() {

@@ -112,6 +112,24 @@ impl Replication {
         }
     }
 
+    /// What it does, in a word.
+    pub fn role(&self) -> &'static str {
+        match self {
+            Replication::Active(_) => "active",
+            Replication::Standby(_) => "standby",
+            Replication::Pair(pair) => pair.role(),
+        }
+    }
+
+    /// Whether it tells another one.
+    pub fn tells(&self) -> bool {
+        match self {
+            Replication::Active(_) => true,
+            Replication::Standby(_) => false,
+            Replication::Pair(pair) => pair.tells(),
+        }
+    }
+
     /// How it stands.
     pub fn status(&self, state: &State) -> Status {
         match self {
@@ -190,7 +208,8 @@ fn credentials(settings: &Settings) -> Result<Credentials, SetupError> {
     Ok(credentials.encrypted(settings.tls.as_ref().map(|files| files.tls())))
 }
 
-/// What must be the same on both sides: all but what names this side, and the secret.
+/// What must be the same on both sides: all but what names this side, what a reload may change
+/// without their knowledge of each other, and the secret.
 fn digest(config: &Config) -> [u8; 32] {
     let own = Config::default();
     let vrfs = config.vrfs.iter().map(|vrf| Vrf { next_hop: None, ..vrf.clone() });
@@ -207,6 +226,8 @@ fn digest(config: &Config) -> [u8; 32] {
         outside_next_hop_ipv6: own.outside_next_hop_ipv6,
         vrfs: vrfs.collect(),
         replication: own.replication,
+        timeouts: own.timeouts,
+        logging: None,
         secret: None,
         ..config.clone()
     };

@@ -48,6 +48,7 @@ pub struct Teller {
     /// is.
     epoch_told: Ticks,
     epoch_every: Ticks,
+    ticks_per_s: f64,
 }
 
 /// How far everything was told; none where it was.
@@ -84,11 +85,8 @@ impl Teller {
         link: Arc<Link>,
         (clock, now): (&Clock, Ticks),
     ) -> Teller {
-        // Each is looked at in every third of the shortest time, so that none has passed by more
-        // than five sixths when it is told.
-        let shortest_s = f64::from(state.times.ms_of_units(state.times.shortest())) / 1000.0;
-        let records = state.sessions.capacity() as f64 * 3.0 / shortest_s;
-        let per_tick = records / clock.ticks_per_second() * (1u64 << 32) as f64;
+        let ticks_per_s = clock.ticks_per_second();
+        let per_tick = pace_of_walk(state, ticks_per_s);
         Teller {
             ring,
             link,
@@ -97,7 +95,8 @@ impl Teller {
             connection: 0,
             is_new: true,
             whole: Whole::default(),
-            walk: Walk { hand: 0, last: now, per_tick: per_tick as u64 + 1, owed: 0 },
+            walk: Walk { hand: 0, last: now, per_tick, owed: 0 },
+            ticks_per_s,
             epoch_told: now,
             epoch_every: (clock.ticks_per_second() * EPOCH_EVERY_S) as Ticks,
         }
@@ -218,6 +217,8 @@ impl Teller {
             && std::mem::take(&mut journal.settings_changed)
         {
             self.whole.setting = Some(0);
+            // Timeouts may be others.
+            self.walk.per_tick = pace_of_walk(state, self.ticks_per_s);
         }
         while let Some(at) = self.whole.setting {
             let Some(setting) = setting(state, at) else {
@@ -282,6 +283,7 @@ impl Teller {
         }
         let Some(first) = self.whole.port else { return };
         let all = Ports::words(state.allocation.addresses.count());
+        let first = state.allocation.ports.first_rested(first).min(all);
         let count = PORTS_LOOK_MAX.min(all.saturating_sub(first));
         let mut left = WHOLE_TELL_MAX.min(self.ring.slots());
         for (place, resting) in state.allocation.ports.resting(first, count, now) {
@@ -394,6 +396,14 @@ fn setting(state: &State, at: usize) -> Option<Change> {
     let (pool, (first, _)) = { pools }.nth(at)?;
     let (address, len) = (pool.address.to_bits(), pool.len);
     Some(Change::Pool { address, len, is_open: state.allocation.is_open(first) })
+}
+
+/// Records for each tick, times 2^32: each is looked at in every third of the shortest time, so
+/// that none has passed by more than five sixths when it is told.
+fn pace_of_walk(state: &State, ticks_per_s: f64) -> u64 {
+    let shortest_s = f64::from(state.times.ms_of_units(state.times.shortest())) / 1000.0;
+    let records = state.sessions.capacity() as f64 * 3.0 / shortest_s;
+    (records / ticks_per_s * (1u64 << 32) as f64) as u64 + 1
 }
 
 /// Changed sessions that a round hands over.

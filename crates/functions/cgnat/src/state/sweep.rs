@@ -3,6 +3,8 @@
 
 use machine::clock::{Clock, Ticks};
 
+use crate::config::Timeouts;
+use crate::sessions::session::Session;
 use crate::sessions::table::{NONE, Number};
 use crate::state::State;
 
@@ -44,6 +46,33 @@ impl Sweep {
         }
     }
 }
+
+impl State {
+    /// Lets sessions live by other timeouts from now on, those included that are there.
+    pub fn set_timeouts(&mut self, timeouts: Timeouts) {
+        self.times.set_timeouts(timeouts);
+        // The sweep is to look at each earlier, where that is sooner.
+        self.hastened = Some(0);
+    }
+
+    /// Tells the sweep of timeouts that were changed, some sessions in each round.
+    #[cold]
+    pub(crate) fn hasten_some(&mut self, now: Ticks) {
+        let Some(first) = self.hastened else { return };
+        let end = first.saturating_add(HASTENED_MAX).min(self.sessions.used());
+        let moment = self.times.moment(now);
+        for number in first..end {
+            let is_live = |session: &Session| session.far.protocol() != 0;
+            if self.sessions.records.get(number as usize).is_some_and(is_live) {
+                self.sessions.hasten(number, (moment, &self.times));
+            }
+        }
+        self.hastened = (end < self.sessions.used()).then_some(end);
+    }
+}
+
+/// Sessions that a round tells the sweep of.
+const HASTENED_MAX: u32 = 4096;
 
 /// In how many seconds the sweep comes around.
 const PERIOD_S: f64 = 2.0;

@@ -1,10 +1,13 @@
 //! What a person can look at while the NAT runs: sessions, subscribers, pools.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_kit::{Sought, TablePage, TableSize};
+use function_kit::{Measured, Sought, Sum, TablePage, TableSize};
 use serde_json::{Value, json};
 
+use crate::reasons;
 use crate::sessions::allocation::PoolUse;
+use crate::sessions::fields::Marks;
+use crate::sessions::refusals::Entry;
 use crate::sessions::session::Session;
 use crate::sessions::subscribers::Subscriber;
 use crate::sessions::times::Moment;
@@ -12,10 +15,27 @@ use crate::state::State;
 use crate::types::flow::{INNER, SOFTWIRES};
 
 /// The tables, in the order of [`sizes`].
-pub(crate) const NAMES: &[&str] = &["sessions", "mappings", "subscribers", "blocks", "pools"];
+pub(crate) const NAMES: &[&str] =
+    &["sessions", "mappings", "subscribers", "blocks", "pools", "refused"];
 
-/// The place of the last one.
+/// The places of the last ones.
 const POOLS: usize = 4;
+const REFUSED: usize = 5;
+
+/// What of the pools is told as metrics.
+pub(crate) const MEASURED: &[Measured] = &[Measured {
+    table: NAMES[POOLS],
+    labels: &["pool", "of"],
+    values: &[
+        ("addresses", Sum::Largest, "Addresses of a pool."),
+        ("addresses-used", Sum::Largest, "Addresses of a pool of which a worker has given ports."),
+        ("capacity", Sum::All, "Blocks of a pool, or ports where there are no blocks."),
+        ("used", Sum::All, "Those that subscribers have."),
+        ("free", Sum::All, "Those that new subscribers can get."),
+        ("drained", Sum::All, "Those that nobody gets because the pool is drained."),
+        ("high-water", Sum::All, "The most that subscribers have had of each address, together."),
+    ],
+}];
 
 pub(crate) fn sizes(state: &State) -> Vec<TableSize> {
     let size =
@@ -29,6 +49,7 @@ pub(crate) fn sizes(state: &State) -> Vec<TableSize> {
             state.allocation.addresses.count() as usize,
             state.allocation.addresses.capacity() as usize,
         ),
+        size(state.refusals.count(), state.refusals.capacity()),
     ]
 }
 
@@ -49,6 +70,9 @@ pub(crate) fn page(state: &State, table: usize, from: u64, limit: usize, now: Mo
         let is_more = state.allocation.addresses.pools().count() > end;
         return TablePage { next: is_more.then_some(end as u64), entries };
     }
+    if table == REFUSED {
+        return refusals(state, |_| true, (from, limit), now);
+    }
     let used = if table >= 2 { state.subscribers.used() } else { state.sessions.used() };
     let first = from.min(u64::from(used)) as u32;
     let end = first.saturating_add(limit.min(u32::MAX as usize) as u32).min(used);
@@ -62,8 +86,8 @@ pub(crate) fn page(state: &State, table: usize, from: u64, limit: usize, now: Mo
     TablePage { entries, next }
 }
 
-/// The same entries of sessions, mappings, subscribers and blocks, as far as an address leads to
-/// them: a subscriber's, one outside with its ports, or that of whom a session is with.
+/// The same entries of all but pools, as far as an address leads to them: a subscriber's, one
+/// outside with its ports, or that of whom a session is with.
 pub(crate) fn found(
     state: &State,
     table: usize,
@@ -79,6 +103,11 @@ pub(crate) fn found(
                 .is_some_and(|one| is_subscriber_of(state, one, sought))
         }
     };
+    if table == REFUSED {
+        let is_its =
+            |one: &Entry| sought.port.is_none() && inner(one.realm, one.address) == sought.address;
+        return Some(refusals(state, is_its, (from, limit), now));
+    }
     if table >= POOLS {
         return None;
     }
@@ -109,9 +138,36 @@ fn is_subscriber_of(state: &State, one: &Subscriber, sought: Sought) -> bool {
         || blocks.any(has)
 }
 
+/// Who was refused most, of those that are sought.
+fn refusals(
+    state: &State,
+    is_sought: impl Fn(&Entry) -> bool,
+    (from, limit): (u64, usize),
+    now: Moment,
+) -> TablePage {
+    let all: Vec<Entry> = state.refusals.most().into_iter().filter(is_sought).collect();
+    let first = usize::try_from(from).unwrap_or(usize::MAX).min(all.len());
+    let end = first.saturating_add(limit).min(all.len());
+    let entry = |one: &Entry| {
+        of_realm(
+            (state, one.realm, one.address),
+            json!({
+                "inside": address(one.realm, one.address),
+                "reason": reasons::NAMES.get(usize::from(one.reason.0)),
+                "refused": one.count,
+                "too-many-by": one.over,
+                "last-s-ago": state.times.s_of_units(now.wrapping_sub(one.last)),
+            }),
+        )
+    };
+    let entries = all.get(first..end).unwrap_or_default().iter().map(entry).collect();
+    TablePage { entries, next: (end < all.len()).then_some(end as u64) }
+}
+
 /// A pool: how much of it is in use.
 fn pool(state: &State, one: &PoolUse) -> Value {
     let [addresses, in_use] = one.addresses;
+    let left = one.capacity.saturating_sub(one.used);
     json!({
         "pool": String::from(one.pool),
         "state": if one.is_open { "open" } else { "drained" },
@@ -120,7 +176,8 @@ fn pool(state: &State, one: &PoolUse) -> Value {
         "of": if state.allocation.layout().blocks() > 0 { "blocks" } else { "ports" },
         "capacity": one.capacity,
         "used": one.used,
-        "free": if one.is_open { one.capacity.saturating_sub(one.used) } else { 0 },
+        "free": if one.is_open { left } else { 0 },
+        "drained": if one.is_open { 0 } else { left },
         "high-water": one.high,
     })
 }
@@ -150,9 +207,8 @@ fn session(state: &State, number: u32, now: Moment) -> Option<Value> {
 
 fn mapping(state: &State, number: u32) -> Option<Value> {
     let one = live(state, number)?;
-    // The first of the ring stands for all.
-    let is_first = state.sessions.ring(number).all(|other| other >= number);
-    is_first.then(|| {
+    // One of the ring stands for all; to walk around it for each would hold up the worker.
+    one.marks.has(Marks::FIRST).then(|| {
         of_realm(
             (state, one.realm(), one.inside),
             json!({

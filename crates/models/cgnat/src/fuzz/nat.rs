@@ -6,7 +6,7 @@ use std::time::Duration;
 use function_cgnat::config::{
     AddressMapping, Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, Interface,
     Pcp, PortBlocks, PortForwarding, PortForwardingHost, PortRange, Prefixed, Side, SiitConfig,
-    Vrf,
+    TcpResets, Vrf,
 };
 use function_kit::{FrameSteering, NetworkFunction, PortName, Shard};
 use model_kit::build::{datagram, frame, packet, repair};
@@ -228,6 +228,7 @@ fn kinds() -> impl Iterator<Item = Config> {
         hairpinning,
         port_block: PortBlocks { size, per_subscriber: 2 },
         tcp_pick_up: !hairpinning,
+        tcp_resets: TcpResets::Both,
         mss_clamp: if hairpinning { 1200 } else { 0 },
         sessions: 1000,
         subscribers: 100,

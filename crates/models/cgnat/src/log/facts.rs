@@ -66,6 +66,12 @@ pub fn facts(event: &Event, unix_ms: u64, destinations: bool) -> Facts {
         | Kind::FragmentsFull
         | Kind::PortsHigh
         | Kind::SubscriberHigh => know("limit", event.limit.to_string()),
+        Kind::LogBegin => know("domain", event.realm.to_string()),
+        Kind::LogEnd => {
+            know("domain", event.realm.to_string());
+            know("told", (event.inside >> 64).to_string());
+            know("lost", (event.inside as u64).to_string());
+        }
     }
     facts
 }
@@ -83,5 +89,7 @@ fn names_subscriber(kind: Kind) -> bool {
             | Kind::PoolLow
             | Kind::PortsHigh
             | Kind::AddressHigh
+            | Kind::LogBegin
+            | Kind::LogEnd
     )
 }

@@ -92,6 +92,20 @@ impl Collected {
         }
     }
 
+    /// Hears of an exporter that had begun before: a message says how much it has missed.
+    pub fn begin_at(&mut self, frame: &[u8]) {
+        let Ok(message) = payload(&self.way, frame) else { return };
+        if let (Ok(sequence), Ok(domain)) = (u32_at(message, 8), u32_at(message, 12)) {
+            self.sequences.entry(domain).or_insert(sequence);
+        }
+    }
+
+    /// Another collector hears it from now on, who knows no templates.
+    pub fn redirect(&mut self, way: Way) {
+        self.way = way;
+        self.templates.clear();
+    }
+
     /// Messages of templates so far.
     pub fn template_messages(&self) -> u64 {
         self.template_messages
@@ -130,8 +144,8 @@ impl Collected {
             let (set, rest) = sets.split_at(len);
             sets = rest;
             match id {
-                2 => {
-                    self.read_templates(domain, &set[4..])?;
+                2 | 3 => {
+                    self.read_templates(domain, &set[4..], id == 3)?;
                     has_templates = true;
                 }
                 256.. => told.append(&mut self.read_records(domain, id, &set[4..])?),
@@ -156,17 +170,28 @@ impl Collected {
         lines::read(std::str::from_utf8(message).map_err(|error| error.to_string())?)
     }
 
-    fn read_templates(&mut self, domain: u32, mut set: &[u8]) -> Result<(), String> {
+    /// Templates, or templates of options, whose first elements say of what the others are true.
+    fn read_templates(
+        &mut self,
+        domain: u32,
+        mut set: &[u8],
+        has_scope: bool,
+    ) -> Result<(), String> {
+        let header_len = if has_scope { 6 } else { 4 };
         while !set.is_empty() {
             let (id, count) = (u16_at(set, 0)?, usize::from(u16_at(set, 2)?));
             if id < 256 || count == 0 {
                 return Err(format!("template {id} of {count} elements"));
             }
+            // RFC 7011 section 3.4.2.2: not none, and not more than there are.
+            if has_scope && !(1..=count).contains(&usize::from(u16_at(set, 4)?)) {
+                return Err(format!("template {id} of options with another scope"));
+            }
             let mut elements = Vec::new();
-            for at in (4..4 + 4 * count).step_by(4) {
+            for at in (header_len..header_len + 4 * count).step_by(4) {
                 elements.push((u16_at(set, at)?, u16_at(set, at + 2)?));
             }
-            set = &set[4 + 4 * count..];
+            set = &set[header_len + 4 * count..];
             let before = self.templates.insert((domain, id), elements.clone());
             if before.is_some_and(|before| before != elements) {
                 return Err(format!("template {id} is another one now"));

@@ -23,6 +23,9 @@ impl Model {
         now: Duration,
     ) -> Expected {
         let dropped = Expected::Drop(reason);
+        if let Some(reset) = self.reset((port, frame), reason, now) {
+            return reset;
+        }
         let is_ipv6 = frame.len() >= 14 && word(frame, 12) == 0x86dd;
         // The same in the words of both versions (RFC 6146 section 3.5.1.1).
         let (kind, code, rest) = match (reason, is_ipv6) {

@@ -5,10 +5,10 @@
 //! and nothing else may be told. A device notices late that something is over: where the same thing
 //! begins anew meanwhile, the two may be told as one, but for sessions.
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use function_cgnat::config::{Config, Format, Logging, Prefixed};
+use function_cgnat::config::{Config, Format, Logging, Mac, Prefixed};
 use function_kit::Shard;
 use packet::PortId;
 
@@ -39,6 +39,12 @@ pub(super) struct Reports {
     blocks: BTreeMap<(Who, End), usize>,
     block_size: u16,
     pools: Vec<Prefixed<Ipv4Addr>>,
+    /// The observation domain, and whether its log was told to begin and to end.
+    domain: u32,
+    has_begun: bool,
+    has_ended: bool,
+    /// Records so far.
+    records: u64,
     /// By how much the time told differs from the model's, in milliseconds: the least and the most.
     offset_ms: Option<(i128, i128)>,
 }
@@ -64,9 +70,26 @@ impl Reports {
             blocks: BTreeMap::new(),
             block_size: config.port_block.size,
             pools: config.pools.clone(),
+            domain: logging.domain.wrapping_add(shard.index),
+            has_begun: false,
+            has_ended: false,
+            records: 0,
             offset_ms: None,
             logging,
         })
+    }
+
+    /// Messages go to another collector from now on; whether they can.
+    pub fn redirect(&mut self, collector: IpAddr, port: u16, next_hop_mac: Mac) -> bool {
+        let logging = Logging { collector, port, next_hop_mac, ..self.logging.clone() };
+        if logging.validate().is_err() {
+            return false;
+        }
+        let Way { macs: [_, source_mac], leaves_by, .. } = self.collector;
+        self.collector = Way::out_of(&logging, source_mac, leaves_by);
+        self.collected.redirect(self.collector);
+        self.logging = logging;
+        true
     }
 
     /// Whether a frame that left is a message of the log.
@@ -174,6 +197,13 @@ impl Reports {
     fn told(&mut self, mut facts: Facts, now: Duration) -> Result<(), String> {
         let event = facts.remove("event").ok_or("no event")?;
         let at = facts.remove("at").ok_or("no time")?;
+        if event.starts_with("log-") {
+            return self.told_of_log(&event, &facts);
+        }
+        if !self.has_begun || self.has_ended {
+            return Err(format!("{event} is told outside of the log"));
+        }
+        self.records += 1;
         let (thing, begins) = match event.as_str() {
             "session-create" => (Thing::Session, true),
             "session-delete" => (Thing::Session, false),
@@ -199,12 +229,39 @@ impl Reports {
         }
     }
 
+    /// The log begins before everything else. At its end all that began is over, and it says how
+    /// many records it has.
+    fn told_of_log(&mut self, event: &str, facts: &Facts) -> Result<(), String> {
+        let mut right = Facts::from([("domain".to_owned(), self.domain.to_string())]);
+        if event == "log-end" {
+            right.insert("told".to_owned(), self.records.to_string());
+            right.insert("lost".to_owned(), 0.to_string());
+        }
+        self.records += 1;
+        if *facts != right {
+            return Err(format!("{event} with {facts:?}, not {right:?}"));
+        }
+        let is_right = match event {
+            "log-begin" => !std::mem::replace(&mut self.has_begun, true),
+            "log-end" if self.lives.told_live() > 0 => {
+                return Err(format!("an end, with {} that live", self.lives.told_live()));
+            }
+            _ => self.has_begun && !std::mem::replace(&mut self.has_ended, true),
+        };
+        is_right.then_some(()).ok_or_else(|| format!("{event} out of order"))
+    }
+
     fn compare_times(&mut self, at: &str, begun: Duration) -> Result<(), String> {
         let at: i128 = at.parse().map_err(|_| format!("{at} is no time"))?;
         let offset = at - begun.as_millis() as i128;
         let (least, most) = self.offset_ms.unwrap_or((offset, offset));
         self.offset_ms = Some((least.min(offset), most.max(offset)));
         Ok(())
+    }
+
+    /// Whether the log was told to end.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// What should have been told by now and was not.

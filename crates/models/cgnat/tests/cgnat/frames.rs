@@ -5,7 +5,7 @@ use export::{Format, Logging, Side};
 use function_cgnat::Update;
 use function_cgnat::config::{
     Alg, Config, DsLite, Family, Filtering, Fragments, Nat64, PortBlocks, PortForwarding, Prefixed,
-    Replication, SiitConfig, StaticRule, Timeouts, Vrf,
+    Replication, SiitConfig, StaticRule, TcpResets, Timeouts, Vrf,
 };
 use function_kit::Shard;
 use model_cgnat::Cgnat;
@@ -110,6 +110,7 @@ pub fn kinds() -> Vec<Config> {
             timeouts: Timeouts { tcp_syn_s: 4.5, ..base.timeouts },
             icmp_errors_per_s: 3,
             icmp_error_burst: 4,
+            tcp_resets: TcpResets::Both,
             fragments: FRAGMENTS,
             quarantine_s: 0.0,
             ..base.clone()
@@ -291,6 +292,7 @@ fn nat64(base: &Config) -> Config {
         fragments,
         nat64: Some(nat64),
         mss_clamp: 1300,
+        tcp_resets: TcpResets::Inside,
         icmp_errors_per_s,
         icmp_error_burst,
         ..base.clone()

@@ -82,14 +82,78 @@ fn every_event_leaves_in_a_message_or_is_counted() {
         assert_eq!(device.function_mut().state().sessions.count(), 0, "all are over");
         let lost = [Tally::LogLostSessions, Tally::LogLostBlocks, Tally::LogLostMappings];
         let lost: u64 = lost.into_iter().map(|one| tally(&device, one)).sum();
-        // Every session, block and pairing begins and ends.
+        // Every session, block and pairing begins and ends, and the log itself begins.
         let blocks = tally(&device, Tally::BlocksAllocated);
         assert_eq!(blocks, u64::from(subscribers));
-        let events = 2 * (u64::from(subscribers * ports) + blocks + u64::from(subscribers));
+        let events = 1 + 2 * (u64::from(subscribers * ports) + blocks + u64::from(subscribers));
         assert_eq!(records + lost, events, "with a queue of {queue}");
         assert_eq!(tally(&device, Tally::LogRecords), records);
         assert_eq!(lost == 0, queue == 65_536, "{lost} lost with a queue of {queue}");
     }
+}
+
+/// What an operator who ends the NAT must be able to read: that everything is over, and that no
+/// record of that is missing.
+#[test]
+fn an_end_in_good_order_is_told() {
+    for (number, config) in logged().iter().enumerate() {
+        for queue in [8, 64, 65_536] {
+            let config = with(config, |logging| logging.queue = queue);
+            let config = Config { core: 1, ..config };
+            if queue == 65_536 {
+                ends_in_good_order(&config);
+            }
+            // What finds no place is counted, and the end tells it.
+            let mut device = device(&config, Shard::WHOLE);
+            for port in 0..40 {
+                device.exchange(INSIDE, &datagram(&config, u32::from(port % 4), 1000 + port), NOW);
+            }
+            wind_down(&mut device);
+            let lost = [Tally::LogLostSessions, Tally::LogLostBlocks, Tally::LogLostMappings];
+            let lost: u64 = lost.into_iter().map(|one| tally(&device, one)).sum();
+            let sessions = device.function_mut().state().sessions.count();
+            assert_eq!(sessions, 0, "of {number}, with a queue of {queue}: {lost} lost");
+        }
+    }
+}
+
+/// Begins the end and waits for it; the messages that leave meanwhile.
+fn wind_down(device: &mut Device<Pipeline>) -> Vec<Expected> {
+    let mut left = Vec::new();
+    for round in 1.. {
+        if function_cgnat::Cgnat::wind_down(device.function_mut()) == 0 {
+            return left;
+        }
+        assert!(round < 10_000, "it has no end");
+        left.append(&mut device.rest(NOW + clock().ticks(Duration::from_millis(round))));
+    }
+    left
+}
+
+fn ends_in_good_order(config: &Config) {
+    let mut device = device(config, Shard::WHOLE);
+    let mut model = Cgnat::oracle(config, Shard::WHOLE);
+    let mut reports = Vec::new();
+    for number in 0..2000 {
+        let frame = datagram(config, number % 9, 1000 + (number / 9) as u16);
+        let got = device.exchange(INSIDE, &frame, NOW);
+        let (got, mut told) = without_reports(&model, got);
+        let expected = model.expect_of(INSIDE, &frame, Duration::ZERO, &got);
+        assert_eq!(got, [expected]);
+        reports.append(&mut told);
+    }
+    assert_eq!(hear(&mut model, &reports, Duration::ZERO), Vec::<String>::new());
+    model.wind_down(Duration::ZERO);
+    let left = wind_down(&mut device);
+    let (others, reports) = without_reports(&model, left);
+    assert_eq!(others, Vec::new());
+    assert_eq!(hear(&mut model, &reports, SOON), Vec::<String>::new());
+    assert!(model.has_ended());
+    assert_eq!(model.told_live(), 0);
+    // It opens nothing any more, and tells nothing.
+    let frame = datagram(config, 0, 9);
+    assert_eq!(device.exchange(INSIDE, &frame, NOW), [Expected::Drop("not-active")]);
+    assert!(device.rest(NOW + clock().ticks(LATER)).is_empty());
 }
 
 #[test]
@@ -144,8 +208,11 @@ fn the_oracle_notices_what_is_missing_twice_or_made_up() {
     let (mut model, reports) = told(&syslog, 3);
     assert_eq!(hear(&mut model, &reports, SOON), Vec::<String>::new());
     assert_eq!(hear(&mut model, &[], LATER), Vec::<String>::new());
-    assert_eq!(reports.len(), 5, "a pairing, a block and three sessions");
-    for left_out in 0..reports.len() {
+    assert_eq!(reports.len(), 6, "the log, a pairing, a block and three sessions");
+    // Outside of a log that begins nothing is told.
+    let (mut model, unbegun) = told(&syslog, 3);
+    assert_eq!(hear(&mut model, &unbegun[1..], SOON).len(), 5);
+    for left_out in 1..reports.len() {
         let (mut model, mut reports) = told(&syslog, 3);
         reports.remove(left_out);
         assert_eq!(hear(&mut model, &reports, SOON), Vec::<String>::new());

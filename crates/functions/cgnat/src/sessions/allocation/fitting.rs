@@ -57,6 +57,7 @@ impl Allocation {
         if self.layout.size == 0 {
             let port = self.wanted_of_all(address, ask, now).ok_or(Refused::Ports)?;
             self.room[address as usize] = self.room[address as usize].saturating_sub(1);
+            self.uses.take(address);
             return Ok((port, None));
         }
         for &block in &subscriber.blocks[..usize::from(subscriber.block_count)] {

@@ -1,5 +1,7 @@
 //! Outside addresses that new subscribers may get: of the pools for all, or of their VRF's own.
 
+use std::ops::Range;
+
 use crate::config::Config;
 use crate::types::flow::SOFTWIRES;
 
@@ -57,10 +59,11 @@ impl Open {
         self.groups[usize::from(group)].push(number);
     }
 
-    /// Takes an address out of its group, if it is in.
-    pub fn remove(&mut self, group: u16, number: u32) {
-        if std::mem::take(&mut self.is_in[number as usize]) {
-            self.groups[usize::from(group)].retain(|&open| open != number);
-        }
+    /// Takes addresses whose numbers follow one another out of their group, as far as they are in,
+    /// in one walk through it.
+    pub fn remove(&mut self, group: u16, numbers: Range<u32>) {
+        let places = numbers.start as usize..numbers.end as usize;
+        self.is_in[places].fill(false);
+        self.groups[usize::from(group)].retain(|open| !numbers.contains(open));
     }
 }

@@ -19,6 +19,9 @@ pub(super) fn read(elements: &[(u16, u16)], mut record: &[u8]) -> Result<Facts, 
         record = rest;
     }
     let mut facts = Facts::new();
+    if let Some(domain) = values.remove(&149) {
+        return of_log(number(domain), values);
+    }
     let nat_event = number(values.remove(&230).ok_or("no natEvent")?);
     let sub_event = values.remove(&466).map(|value| (466, number(value)));
     let sub_event = sub_event.or(values.remove(&467).map(|value| (467, number(value))));
@@ -40,6 +43,25 @@ pub(super) fn read(elements: &[(u16, u16)], mut record: &[u8]) -> Result<Facts, 
         }
     }
     Ok(facts)
+}
+
+/// What a record of options tells of the log of an observation domain.
+fn of_log(domain: u64, mut values: BTreeMap<u16, &[u8]>) -> Result<Facts, String> {
+    let mut facts = Facts::from([("domain".to_owned(), domain.to_string())]);
+    let mut take = |element| values.remove(&element).filter(|it| it.len() == 8).map(number);
+    let at = take(323).ok_or("a log at no time")?;
+    facts.insert("at".to_owned(), at.to_string());
+    let event = match [160, 42, 166].map(&mut take) {
+        [Some(begun), None, None] if begun == at => "log-begin",
+        [None, Some(told), Some(lost)] => {
+            facts.insert("told".to_owned(), told.to_string());
+            facts.insert("lost".to_owned(), lost.to_string());
+            "log-end"
+        }
+        other => return Err(format!("a log of which {other:?} is told")),
+    };
+    facts.insert("event".to_owned(), event.to_owned());
+    if values.is_empty() { Ok(facts) } else { Err(format!("beside a log {values:?}")) }
 }
 
 /// The name and the text of an element.

@@ -3,6 +3,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::super::state::Model;
+use super::Reports;
 
 impl Model {
     /// Hands on to the reports what came and went, and why a packet was refused.
@@ -16,6 +17,20 @@ impl Model {
         if let Some(reason) = refused {
             reports.alarms.refused(reason, (self.concerned.subscriber(), most), now);
         }
+    }
+
+    /// The device ends in good order: all that lives is over, and its logs have to tell so.
+    pub fn wind_down(&mut self, now: Duration) {
+        self.tables.pass(&self.config, now);
+        for subscriber in self.tables.subscribers() {
+            self.tables.clear(subscriber, &self.config, now);
+        }
+        self.take_note(None, now);
+    }
+
+    /// Whether the log was told to end.
+    pub fn has_ended(&self) -> bool {
+        self.reports.as_ref().is_some_and(Reports::has_ended)
     }
 
     /// The limit that a packet met.

@@ -50,6 +50,7 @@ fn what_a_standby_takes_over_is_told_as_it_begins_and_ends() {
         ("address-unbind", subscribers),
         ("block-allocate", subscribers),
         ("block-release", subscribers),
+        ("log-begin", 1),
         ("session-create", sessions),
         ("session-delete", sessions),
     ];

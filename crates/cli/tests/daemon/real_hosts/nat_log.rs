@@ -1,0 +1,66 @@
+//! What a collector of a NAT's log is told up to the NAT's end.
+
+use std::collections::BTreeMap;
+use std::net::UdpSocket;
+
+use netns::Namespace;
+
+use super::nat::{SERVER, SMALL, SUBSCRIBER};
+use super::{Hosts, PATIENCE};
+
+#[test]
+fn sigterm_tells_the_collector_that_everything_is_over() {
+    let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };
+    hosts.left.ip("route add default via 192.168.1.1").expect("a route");
+    let bind = |host: &Namespace, address: &str| {
+        let socket = host.run(|| UdpSocket::bind(address)).expect("the namespace");
+        let socket = socket.expect("its address is there");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        socket
+    };
+    let collector = bind(&hosts.right, "203.0.113.1:514");
+    let server = bind(&hosts.right, "203.0.113.1:53");
+    let link = hosts.right.ip("-o link show eth").expect("it tells");
+    let mac = link.split_whitespace().skip_while(|word| *word != "link/ether").nth(1);
+    let logging = format!(
+        "\n  logging:\n    format: syslog\n    collector: 203.0.113.1\n    \
+         source: 203.0.113.2\n    \
+         next-hop-mac: \"{}\"\n    sessions: true\n    mappings: true\n",
+        mac.expect("an address")
+    );
+    let pools = "pools: [203.0.113.8/29]";
+    let file = SMALL.replace(pools, &format!("{pools}{logging}"));
+    let mut nat = hosts.start(&file);
+    let sessions = 100;
+    for port in 0..sessions {
+        let client = bind(&hosts.left, &format!("192.168.1.2:{}", 2000 + port));
+        client.send_to(b"question", "203.0.113.1:53").expect("it leaves");
+        server.recv_from(&mut [0; 16]).expect("a question");
+    }
+    assert_eq!(nat.child.stop(PATIENCE).and_then(|status| status.code()), Some(0));
+
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut told = 0;
+    let end = loop {
+        let mut message = [0; 2048];
+        let (len, _) = collector.recv_from(&mut message).expect("up to the end of the log");
+        let text = String::from_utf8_lossy(&message[..len]).into_owned();
+        let event = text.split(' ').nth(5).unwrap_or_default().to_owned();
+        if event == "log-end" {
+            break text;
+        }
+        assert_eq!(told == 0, event == "log-begin", "{text}");
+        told += 1;
+        *counts.entry(event).or_default() += 1;
+    };
+    assert!(end.ends_with(&format!(" domain=\"0\" told=\"{told}\" lost=\"0\"]")), "{end}");
+    for (begun, over) in [
+        ("session-create", "session-delete"),
+        ("mapping-create", "mapping-delete"),
+        ("block-allocate", "block-release"),
+        ("address-bind", "address-unbind"),
+    ] {
+        assert_eq!(counts[begun], counts[over], "{counts:?}");
+    }
+    assert_eq!(counts["session-create"], sessions, "{counts:?}");
+}

@@ -212,7 +212,7 @@ pub enum Filtering {
     AddressAndPortDependent,
 }
 
-/// Who hears of TCP connections that the NAT does not know.
+/// Senders whose TCP segments of no connection are answered by resets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TcpResets {

@@ -43,7 +43,7 @@ pub enum Update {
     SetCollector {
         /// Address of the collector.
         collector: IpAddr,
-        /// Its UDP port; 0 for the one of the format.
+        /// UDP port of the collector; 0 for the one of the format.
         #[serde(default)]
         port: u16,
         /// To whom messages go by Ethernet.

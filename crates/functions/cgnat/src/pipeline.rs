@@ -19,8 +19,8 @@ use crate::log::Journal as Log;
 use crate::pipeline::scratch::Scratch;
 use crate::standby::{Beside, Rehearsal, Replication};
 use crate::state::State;
-use crate::state::ending::Ending;
 use crate::state::sweep::Sweep;
+use crate::types::ending::Ending;
 
 use crate::fragments::followed::Followed;
 use crate::icmp::answers::IcmpHost;

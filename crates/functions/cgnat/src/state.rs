@@ -32,7 +32,7 @@ use crate::sessions::session::{Session, TcpState};
 use crate::sessions::subscribers::Subscribers;
 use crate::sessions::table::{Full, Number, Sessions};
 use crate::sessions::times::{Moment, Times};
-use crate::state::ending::Ending;
+use crate::types::ending::Ending;
 use crate::types::flow::{Inside, Outside};
 
 mod close;

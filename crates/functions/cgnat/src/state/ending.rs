@@ -9,19 +9,10 @@
 use machine::clock::Ticks;
 
 use crate::reasons::Tally;
+use crate::sessions::session::Session;
 use crate::sessions::table::Number;
 use crate::state::State;
-
-/// How far the end has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// A standby is still to hear of changes.
-    Telling,
-    /// Sessions end, those before this number have ended.
-    Closing(Number),
-    /// All have ended.
-    Over,
-}
+use crate::types::ending::Ending;
 
 impl State {
     /// Whether packets open sessions.
@@ -60,7 +51,7 @@ impl State {
             if self.log.as_ref().is_some_and(|log| !log.takes_an_end()) {
                 break;
             }
-            let is_live = |session: &crate::sessions::session::Session| session.far.protocol() != 0;
+            let is_live = |session: &Session| session.far.protocol() != 0;
             if self.sessions.records.get(next as usize).is_some_and(is_live) {
                 self.tallies[Tally::SessionsCleared as usize] += 1;
                 self.close(next, moment);

@@ -86,8 +86,8 @@ fn subscribers_share_the_address_of_the_port_with_the_host() {
     asks(&client, ("203.0.113.1", 53), &server);
 }
 
-/// RFC 9293 section 3.10.7.1: after a restart that forgets them, connections end at once on both
-/// sides instead of waiting for answers that never come.
+/// - `cgnat`, RFC 9293 section 3.10.7.1: after a restart that forgets them, connections end at once
+///   on both sides instead of waiting for answers that never come
 #[test]
 fn a_nat_that_has_forgotten_a_connection_says_so_to_both_ends() {
     let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };

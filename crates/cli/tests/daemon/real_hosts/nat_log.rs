@@ -8,6 +8,8 @@ use netns::Namespace;
 use super::nat::{SERVER, SMALL, SUBSCRIBER};
 use super::{Hosts, PATIENCE};
 
+/// - `cgnat`, RFC 8158: at an orderly end, the collector hears of the end of every session and of
+///   the log itself
 #[test]
 fn sigterm_tells_the_collector_that_everything_is_over() {
     let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };

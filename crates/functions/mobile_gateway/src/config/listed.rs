@@ -70,10 +70,10 @@ pub struct User {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserToUser {
-    /// They go down the other user's tunnel.
+    /// Packets between users go down the other user's tunnel.
     Tunnel,
-    /// They are routed like all others: whoever is there decides, and may send them back.
+    /// Packets between users are routed like all packets: the core decides, and may send them back.
     Core,
-    /// They are dropped, and their senders told.
+    /// Packets between users are dropped, and the senders are told.
     Drop,
 }

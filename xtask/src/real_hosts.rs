@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(long, default_value = "sleep")]
     idle: String,
     /// Send a file of this many bytes, and many short ones, through switch, router and NAT in all
-    /// combinations instead; 10 GB take about an hour
+    /// combinations of ports, MTUs and offloads instead; 10 GB take some hours
     #[arg(long, value_name = "BYTES")]
     files: Option<u64>,
     /// The file of the record

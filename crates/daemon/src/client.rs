@@ -116,6 +116,16 @@ impl Client {
                 ),
             )
         })?;
+        self.answered()
+    }
+
+    /// Waits for an answer.
+    fn answered(&mut self) -> Result<Value, ClientError> {
+        let failed = |path: &Path, what: String| ClientError::Unreachable {
+            path: path.to_owned(),
+            what,
+            remedy: "see the daemon's log".to_owned(),
+        };
         let mut line = Vec::new();
         let limit = RESPONSE_BYTES_MAX as u64;
         let read = self.stream.by_ref().take(limit).read_until(b'\n', &mut line);
@@ -128,6 +138,57 @@ impl Client {
         match response.outcome {
             Outcome::Ok(value) => Ok(value),
             Outcome::Refused(refused) => Err(refused.into()),
+        }
+    }
+
+    /// Sends many changes, a line each as [`Ask::Updates`] has it, and returns what became of them.
+    /// Lines have no empty ones among them.
+    ///
+    /// # Errors
+    /// When the daemon does not take them, or the lines end with an error.
+    pub fn updates(
+        &mut self,
+        mut lines: impl Iterator<Item = std::io::Result<Vec<u8>>>,
+    ) -> Result<Value, ClientError> {
+        let request = Request { version: VERSION, id: self.next_id, ask: Ask::Updates };
+        self.next_id += 1;
+        let path = self.path.clone();
+        let failed = |what: String| ClientError::Unreachable {
+            path: path.clone(),
+            what,
+            remedy: "see the daemon's log".to_owned(),
+        };
+        let mut text = serde_json::to_vec(&request).map_err(|error| failed(error.to_string()))?;
+        text.push(b'\n');
+        let mut broken = None;
+        loop {
+            let line = lines.next();
+            let is_last = line.is_none();
+            match line {
+                Some(Ok(line)) => {
+                    text.extend(if line.is_empty() { b"#" } else { &*line });
+                    text.push(b'\n');
+                }
+                Some(Err(error)) => {
+                    let what = format!("the changes cannot be read: {error}");
+                    return Err(Refused::new(what, "those before may have taken effect").into());
+                }
+                None => text.push(b'\n'),
+            }
+            if text.len() >= PIECE_BYTES || is_last {
+                // A daemon that refuses the rest has said why.
+                broken = self.stream.get_mut().write_all(&text).err();
+                text.clear();
+            }
+            if is_last || broken.is_some() {
+                break;
+            }
+        }
+        match (self.answered(), broken) {
+            (Err(ClientError::Unreachable { .. }), Some(error)) => {
+                Err(failed(format!("the changes could not be sent to the daemon: {error}")))
+            }
+            (answer, _) => answer,
         }
     }
 
@@ -177,6 +238,9 @@ impl Client {
 fn is_pause(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
+
+/// How much of many changes is sent at once, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Interval at which `stop` is read.
 const LOOK: Duration = Duration::from_millis(50);

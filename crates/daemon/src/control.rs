@@ -23,6 +23,7 @@ use crate::config::Control;
 use crate::error::RunError;
 use crate::inbox::Remote;
 use crate::protocol::{Ask, Outcome, REQUEST_BYTES_MAX, Request, Response, VERSION};
+use crate::stream;
 use crate::unit::Refused;
 
 /// A bound control socket; clients wait until it is served.
@@ -216,6 +217,14 @@ fn converse(
     while let Some(line) = lines.next(&mut stream)? {
         clients.heard(number, true);
         let (id, outcome) = match understand(&line) {
+            Ok(Request { id, ask: Ask::Updates, .. }) => {
+                let outcome = stream::take(&mut stream, &mut lines.buffer, remote)?;
+                if outcome.is_err() {
+                    // What follows is no request.
+                    return answer(&mut stream, id, outcome);
+                }
+                (id, outcome)
+            }
             Ok(Request { id, ask: Ask::Capture(wanted), .. }) => match remote.capture(wanted) {
                 Ok(capture) => return pour(capture, id, &mut stream, remote),
                 Err(refused) => (id, Err(refused)),

@@ -1,5 +1,5 @@
-//! What the keeper does for the controllers: it applies their updates, keeps them in the
-//! journal, takes their alarms in, and notices when one does not return.
+//! What the keeper does for the controllers and for clients with many changes: it applies their
+//! updates, keeps them in the journal, takes alarms in, and notices when one does not return.
 
 use std::iter::repeat_n;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use crate::controller::thread::{Keys, create};
 use crate::controller::{ControllerThread, Order, Settled};
 use crate::error::RunError;
 use crate::keeper::Daemon;
+use crate::piece::{Piece, Told};
 use crate::read::Configuration;
 use crate::unit::Refused;
 
@@ -110,6 +111,47 @@ impl Daemon {
     ) {
         let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
         self.alarms.take(alarm, self.wall.text(clock::now()));
+    }
+
+    /// Applies a piece of a stream of changes.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub(crate) fn apply_piece(&mut self, piece: &Piece) -> Result<Told, Refused> {
+        let mut told = Told::default();
+        let (mut updates, mut lines) = (Vec::new(), Vec::new());
+        let all = piece.text.split(|byte| *byte == b'\n');
+        for (line, text) in (piece.first..).zip(all) {
+            let text = text.trim_ascii();
+            if text.is_empty() || text.starts_with(b"#") {
+                continue;
+            }
+            match self.running.read(text) {
+                Ok(update) => {
+                    updates.push(update);
+                    lines.push(line);
+                }
+                Err(why) => told.refuse(line, why),
+            }
+        }
+        let kept = self.journal.is_some().then(|| updates.clone());
+        let settled = self.running.control(updates)?;
+        self.record(applied(kept.unwrap_or_default(), &settled));
+        let mut lines = lines.into_iter();
+        for one in settled {
+            match one {
+                Settled::Applied { count, at } => {
+                    told.applied += count;
+                    told.applied_at = Some(at);
+                    lines.by_ref().take(count as usize).for_each(drop);
+                }
+                Settled::Refused(refusal) => {
+                    told.refuse(lines.next().unwrap_or_default(), refusal.to_string());
+                }
+            }
+        }
+        told.errors.sort_unstable_by_key(|(line, _)| *line);
+        Ok(told)
     }
 }
 

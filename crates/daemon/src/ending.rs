@@ -21,22 +21,19 @@ impl Daemon {
         let is_anything = left > 0;
         while left > 0 {
             if Instant::now() > deadline {
-                tracing::warn!(
-                    left,
-                    "not wound down in time: the log has no end, and lacks records"
-                );
+                tracing::warn!(left, "not wound down in time: others may not know of the end");
                 return Ok(());
             }
             thread::park_timeout(LOOK);
             left = self.running.wind_down()?;
             if told.elapsed() > PROGRESS {
                 told = Instant::now();
-                tracing::info!(left, "winding down: sessions and records of the log");
+                tracing::info!(left, "winding down: others are told of the end");
             }
         }
         if is_anything {
             let ms = begun.elapsed().as_millis() as u64;
-            tracing::info!(ms, "wound down: the log has an end");
+            tracing::info!(ms, "wound down: others know of the end");
         }
         Ok(())
     }

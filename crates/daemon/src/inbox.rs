@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::capture::Stream;
 use crate::controller::Order;
+use crate::piece::{Piece, Told};
 use crate::protocol::{Ask, Capture};
 use crate::unit::Refused;
 
@@ -14,6 +15,8 @@ use crate::unit::Refused;
 pub(crate) enum Job {
     /// A client's request, with the channel for the answer.
     Asked(Ask, SyncSender<Result<Value, Refused>>),
+    /// Some lines of a stream of changes, with the channel for the answer.
+    Piece(Piece, SyncSender<Result<Told, Refused>>),
     /// A client's request for a capture, with the channel for the answer.
     Capture(Capture, SyncSender<Result<Stream, Refused>>),
     /// The controller asks for something.
@@ -82,6 +85,14 @@ impl Remote {
     /// Asks for something in the controller's name; none if the daemon has ended.
     pub(crate) fn control(&self, order: Order) -> Option<()> {
         self.0.send(Job::Control(order)).ok()
+    }
+
+    /// Applies some lines of a stream of changes.
+    pub(crate) fn piece(&self, piece: Piece) -> Result<Told, Refused> {
+        let (answer, answered) = sync_channel(1);
+        let ended = |_| Refused::new("the daemon is ending", "");
+        self.0.send(Job::Piece(piece, answer)).map_err(|_| ended(()))?;
+        answered.recv().unwrap_or_else(|_| Err(ended(())))
     }
 
     /// Sends a request and waits for the answer.

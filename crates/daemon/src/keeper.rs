@@ -116,10 +116,12 @@ impl Daemon {
             ticks_per_second: clock.ticks_per_second(),
             steering: configuration.function.configured.frame_steering().filter(|_| count > 1),
         };
-        let (ports, queues) = open_all(&configuration, &needs)?;
-        for (number, mtu) in ports.iter().enumerate().filter_map(|(at, one)| Some((at, one.mtu()?)))
-        {
-            prepared.set_mtu(PortId(number as u8), mtu.min(needs.packet_bytes_max()));
+        let (mut ports, queues) = open_all(&configuration, &needs)?;
+        for (number, port) in (0..).zip(&mut ports) {
+            port.told_mtu = port.mtu();
+            if let Some(mtu) = port.told_mtu {
+                prepared.set_mtu(PortId(number), mtu.min(needs.packet_bytes_max()));
+            }
         }
         let opened = Opened::open(&configuration, clock.ticks_per_second())?;
         may_go_on(&jobs)?;
@@ -154,6 +156,7 @@ impl Daemon {
         }
         let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];
+        configuration.tell_remarks();
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
         let mut daemon = Daemon {
             running,
@@ -212,6 +215,9 @@ impl Daemon {
                     // A client that is gone needs no answer.
                     let _ = answer.try_send(self.answer(ask));
                 }
+                Ok(Job::Piece(piece, answer)) => {
+                    let _ = answer.try_send(self.apply_piece(&piece));
+                }
                 Ok(Job::Capture(wanted, answer)) => {
                     if answer.try_send(self.start_capture(&wanted)).is_err() {
                         self.end_capture();
@@ -252,6 +258,8 @@ impl Daemon {
         self.keep();
         // A worker that does not answer is told of by who waits for it.
         drop(self.look_around());
+        drop(self.tell_lines());
+        drop(self.follow_mtus());
         Ok(())
     }
 
@@ -305,7 +313,7 @@ impl Daemon {
             }
             Ask::Reload => self.reload(),
             Ask::Save => self.save(),
-            Ask::Capture(_) | Ask::Stop => Ok(json!({})),
+            Ask::Capture(_) | Ask::Updates | Ask::Stop => Ok(json!({})),
         }
     }
 
@@ -396,7 +404,7 @@ impl Daemon {
 
     fn table(
         &mut self,
-        (name, worker): (&str, usize),
+        (name, worker): (&str, Option<usize>),
         from: u64,
         limit: usize,
         of: Option<Sought>,
@@ -474,7 +482,7 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
             // The file is as new as it can be.
             Ok(Job::Reload | Job::EndCapture) => {}
             // Nobody is served before the daemon is ready.
-            Ok(Job::Asked(..) | Job::Capture(..) | Job::Control(..)) => {}
+            Ok(Job::Asked(..) | Job::Piece(..) | Job::Capture(..) | Job::Control(..)) => {}
             Err(TryRecvError::Empty) => return Ok(()),
         }
     }

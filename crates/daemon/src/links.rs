@@ -27,6 +27,8 @@ pub struct OpenPort {
     monitor: Option<Arc<dyn Monitor>>,
     /// Counters of earlier ports under this name.
     retired: PortCounts,
+    /// The MTU that the function was told last.
+    pub told_mtu: Option<u16>,
 }
 
 /// Parameters with which all ports of a daemon are opened.
@@ -67,6 +69,7 @@ impl OpenPort {
             choice: Arc::clone(&choice.configured),
             monitor: None,
             retired: PortCounts::default(),
+            told_mtu: None,
         };
         let queues = port.reopen(number, needs)?;
         Ok((port, queues))

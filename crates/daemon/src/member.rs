@@ -54,12 +54,32 @@ impl Member {
         Ok(Member { core, pinned, handle, supervisor, thread: Some(thread), plane })
     }
 
+    /// Sends changes to a worker, and wakes it if it sleeps.
+    pub(crate) fn request(&mut self, mut updates: Vec<AnyUpdate>) -> Result<(), Refused> {
+        let mut patience = Patience::new();
+        if updates.is_empty() {
+            return Ok(());
+        }
+        while let Err(back) = self.handle.controller.request_bulk(updates) {
+            updates = back;
+            patience.wait(self.core, self.thread.as_ref())?;
+        }
+        self.wake();
+        Ok(())
+    }
+
+    /// Ends the rest of a worker that sleeps while no packet comes.
+    fn wake(&self) {
+        self.thread.iter().for_each(|thread| thread.thread().unpark());
+    }
+
     /// Sends an order to a worker and waits for the result.
     pub(crate) fn carry_out(
         &mut self,
         order: Order<Box<dyn Running>>,
     ) -> Result<Done<Box<dyn Running>>, Refused> {
         self.supervisor.order(order).map_err(|_| silent(self.core))?;
+        self.wake();
         let mut patience = Patience::new();
         loop {
             match self.supervisor.done() {
@@ -101,7 +121,7 @@ impl Patience {
         thread: Option<&JoinHandle<()>>,
     ) -> Result<(), Refused> {
         self.turns += 1;
-        if self.turns < 64 {
+        if self.turns < 64 || self.since.elapsed() < SOON {
             thread::yield_now();
             return Ok(());
         }
@@ -116,6 +136,10 @@ impl Patience {
 pub(crate) fn silent(core: usize) -> Refused {
     Refused::new(format!("the worker on core {core} does not answer"), "see the log")
 }
+
+/// For how long a wait gives way and nothing else: a worker that sleeps needs about as long to
+/// wake, and a parked thread as long again.
+const SOON: Duration = Duration::from_micros(150);
 
 /// Time limit for a worker's answer, much longer than the longest request takes.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -35,7 +35,12 @@ impl NetworkFunction for Nothing {
 
     type Config = Keys;
     type Update = ();
+    type Said = ();
     type Function = Nothing;
+
+    fn meant(_: &Keys, (): ()) -> Result<(), Invalid> {
+        Ok(())
+    }
 
     fn validate(_: &mut Keys) -> Result<(), Invalid> {
         Ok(())

@@ -5,7 +5,9 @@
 //! {"version":1,"id":7,"ok":{…}}          or {"version":1,"id":7,"refused":{"what":…,"remedy":…}}
 //! ```
 //! After the answer to `capture` the connection carries a pcapng file until enough packets were
-//! copied or the client closes its half; all other requests of a connection may follow one another.
+//! copied or the client closes its half. After the request `updates` lines with a change each
+//! follow, up to an empty one, and then the answer; all other requests of a connection may follow
+//! one another.
 
 pub use function_kit::Sought;
 use serde::{Deserialize, Serialize};
@@ -47,9 +49,10 @@ pub enum Ask {
     Table {
         /// Name of the table.
         name: String,
-        /// Worker whose part is shown.
+        /// Worker whose part is shown; none for the first one's, with the sums of what each worker
+        /// counts for itself.
         #[serde(default)]
-        worker: usize,
+        worker: Option<usize>,
         /// First entry: 0, then the value of `next` of the previous page.
         #[serde(default)]
         from: u64,
@@ -62,6 +65,9 @@ pub enum Ask {
     },
     /// Changes the function, in the form of its control.
     Set(Value),
+    /// Changes the function by the lines that follow, each a change in the form of its control, up
+    /// to an empty line or the end of what the client says. The answer comes behind the last one.
+    Updates,
     /// Reloads the configuration file.
     Reload,
     /// Writes the state file.

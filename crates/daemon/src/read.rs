@@ -93,6 +93,13 @@ impl std::fmt::Debug for Configuration {
 }
 
 impl Configuration {
+    /// Says in the log what of the function's files was left out.
+    pub(crate) fn tell_remarks(&self) {
+        for remark in self.function.configured.remarks() {
+            tracing::warn!("{remark}");
+        }
+    }
+
     /// Reads a configuration file.
     ///
     /// # Errors

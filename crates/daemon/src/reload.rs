@@ -72,6 +72,7 @@ impl Daemon {
         let has_other_keys = self.configuration.function.configured.keys() != function.keys();
         let names: Vec<&str> = changed.iter().map(|&number| &*self.ports[number].name).collect();
         self.configuration = wanted;
+        self.configuration.tell_remarks();
         let changed: Vec<&str> = controllers.iter().map(|keys| keys.controller.name()).collect();
         let told = json!({"updates": count, "ports": names, "controllers": changed});
         if let Some(journal) = self.journal.as_mut().filter(|_| has_other_keys) {

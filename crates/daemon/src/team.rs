@@ -3,7 +3,6 @@
 //! Whatever is asked waits for the workers' answers, so that it has happened when the call returns.
 //! Changes keep their order on each worker; several go through the queue together.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, Thread};
@@ -14,10 +13,11 @@ use function_kit::Sought;
 use functions::{AnyUpdate, Configured, Invalid, Running, Shard, TablePage};
 use host::Machines;
 use machine::clock::{self, Clock, Ticks};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::controller::Settled;
 use crate::member::{Member, Patience};
+use crate::piece::unreadable;
 use crate::state::Memory;
 use crate::unit::{Refused, Sizes, Words, Work};
 
@@ -33,9 +33,6 @@ pub(crate) struct Team {
     clock: Clock,
     stop: Arc<AtomicBool>,
 }
-
-/// Pending changes of one worker: their indices in the list, in order.
-type UnderWay = VecDeque<usize>;
 
 /// Outcome of a change.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,54 +53,41 @@ impl Team {
         }
     }
 
-    /// Applies changes, each on its workers, and returns the outcomes.
+    /// Applies changes, each on its workers, and returns the outcomes. Many go to a worker
+    /// together, which applies a number of them between two batches.
     fn change(&mut self, changes: &[(AnyUpdate, u64)]) -> Result<Vec<Outcome>, Refused> {
         let mut outcomes = vec![Outcome::default(); changes.len()];
-        let mut under_way: Vec<UnderWay> = self.members.iter().map(|_| UnderWay::new()).collect();
-        for (place, (update, workers)) in changes.iter().enumerate() {
-            for index in (0..self.members.len()).filter(|index| workers >> index & 1 == 1) {
-                let mut patience = Patience::new();
-                while under_way[index].len() >= IN_FLIGHT_MAX
-                    || self.members[index].handle.controller.request(update.clone()).is_err()
-                {
-                    if !self.settle(index, &mut under_way[index], &mut outcomes) {
-                        let member = &self.members[index];
-                        patience.wait(member.core, member.thread.as_ref())?;
-                    }
-                }
-                under_way[index].push_back(place);
+        for (part, outcomes) in changes.chunks(BULK_MAX).zip(outcomes.chunks_mut(BULK_MAX)) {
+            let mut under_way = Vec::with_capacity(self.members.len());
+            for (index, member) in self.members.iter_mut().enumerate() {
+                let its = part.iter().enumerate().filter(|(_, (_, to))| to >> index & 1 == 1);
+                let (places, updates): (Vec<usize>, Vec<AnyUpdate>) =
+                    its.map(|(place, (update, _))| (place, update.clone())).unzip();
+                member.request(updates)?;
+                under_way.push(places);
             }
-        }
-        for (index, waiting) in under_way.iter_mut().enumerate() {
-            let mut patience = Patience::new();
-            while !waiting.is_empty() {
-                if self.settle(index, waiting, &mut outcomes) {
+            for (index, (member, places)) in self.members.iter_mut().zip(under_way).enumerate() {
+                let (mut places, mut patience) = (places.into_iter().peekable(), Patience::new());
+                while places.peek().is_some() {
+                    let Some(told) = member.handle.controller.acknowledged() else {
+                        patience.wait(member.core, member.thread.as_ref())?;
+                        continue;
+                    };
                     patience = Patience::new();
-                } else {
-                    let member = &self.members[index];
-                    patience.wait(member.core, member.thread.as_ref())?;
+                    for place in places.by_ref().take(told.count as usize) {
+                        let Some(outcome) = outcomes.get_mut(place) else { continue };
+                        match told.outcome {
+                            Ok(()) => {
+                                outcome.applied |= 1 << index;
+                                outcome.applied_at = outcome.applied_at.max(told.applied_at);
+                            }
+                            Err(refusal) => outcome.refusal = Some(refusal),
+                        }
+                    }
                 }
             }
         }
         Ok(outcomes)
-    }
-
-    /// Processes a worker's acknowledgement; returns false if there is none.
-    fn settle(&mut self, index: usize, waiting: &mut UnderWay, outcomes: &mut [Outcome]) -> bool {
-        let mut any = false;
-        while let Some(told) = self.members[index].handle.controller.acknowledged() {
-            any = true;
-            let Some(place) = waiting.pop_front() else { continue };
-            let outcome = &mut outcomes[place];
-            match told.outcome {
-                Ok(()) => {
-                    outcome.applied |= 1 << index;
-                    outcome.applied_at = outcome.applied_at.max(told.applied_at);
-                }
-                Err(refusal) => outcome.refusal = Some(refusal),
-            }
-        }
-        any
     }
 
     /// Undoes the applied changes in reverse order, each on the workers that applied it.
@@ -171,15 +155,22 @@ impl Team {
     /// Why the change was refused; the function is then unchanged.
     pub fn update(&mut self, update: &Value) -> Result<Ticks, Refused> {
         let update = self.config.update(update).map_err(|bad| {
-            let what = Invalid { section: "", ..bad }.to_string();
-            Refused::new(what, "`plumbline set --help` shows the forms")
+            let remedy = match &*bad.remedy {
+                "" => "`plumbline set --help` shows the forms".to_owned(),
+                remedy => remedy.to_owned(),
+            };
+            Refused::new(Invalid { section: "", ..bad }.to_string(), remedy)
         })?;
         let workers = self.concerned(&update);
-        let outcomes = self.change(&[(update, workers)])?;
+        let changes = [(update, workers)];
+        let outcomes = self.change(&changes)?;
+        let advice = |why| self.config.advice(&changes[0].0, why);
         let outcome = outcomes.first().copied().unwrap_or_default();
         match outcome.refusal {
             None => Ok(outcome.applied_at),
-            Some(refusal) if outcome.applied == 0 => Err(Refused::new(refusal.to_string(), "")),
+            Some(refusal) if outcome.applied == 0 => {
+                Err(Refused::new(refusal.to_string(), advice(refusal)))
+            }
             Some(refusal) => {
                 let what = format!(
                     "{refusal}, but only on some workers: {} of {} applied the change",
@@ -197,44 +188,33 @@ impl Team {
     /// # Errors
     /// When a worker does not answer.
     pub fn control(&mut self, updates: Vec<AnyUpdate>) -> Result<Vec<Settled>, Refused> {
-        if self.members.len() == 1 {
-            return self.control_one(updates);
-        }
         let changes: Vec<(AnyUpdate, u64)> =
             updates.into_iter().map(|update| (self.concerned(&update), update)).map(swap).collect();
-        let outcomes = self.change(&changes)?;
-        let settled = |outcome: &Outcome| match outcome.refusal {
-            None => Settled::Applied { count: 1, at: outcome.applied_at },
-            Some(refusal) => Settled::Refused(refusal),
-        };
-        Ok(outcomes.iter().map(settled).collect())
-    }
-
-    /// The same for a single worker, in bulk.
-    fn control_one(&mut self, mut updates: Vec<AnyUpdate>) -> Result<Vec<Settled>, Refused> {
-        let Some(Member { core, handle, thread, .. }) = self.members.first_mut() else {
-            return Ok(Vec::new());
-        };
-        let (mut left, mut settled) = (updates.len() as u64, Vec::new());
-        let mut patience = Patience::new();
-        while let Err(back) = handle.controller.request_bulk(updates) {
-            updates = back;
-            patience.wait(*core, thread.as_ref())?;
-        }
-        let mut patience = Patience::new();
-        while left > 0 {
-            let Some(told) = handle.controller.acknowledged() else {
-                patience.wait(*core, thread.as_ref())?;
-                continue;
-            };
-            patience = Patience::new();
-            left = left.saturating_sub(told.count);
-            settled.push(match told.outcome {
-                Ok(()) => Settled::Applied { count: told.count, at: told.applied_at },
-                Err(refusal) => Settled::Refused(refusal),
-            });
+        let mut settled = Vec::new();
+        for outcome in self.change(&changes)? {
+            match (outcome.refusal, settled.last_mut()) {
+                (Some(refusal), _) => settled.push(Settled::Refused(refusal)),
+                (None, Some(Settled::Applied { count, at })) => {
+                    *count += 1;
+                    *at = outcome.applied_at.max(*at);
+                }
+                (None, _) => {
+                    settled.push(Settled::Applied { count: 1, at: outcome.applied_at });
+                }
+            }
         }
         Ok(settled)
+    }
+
+    /// Reads a change from the text of its JSON.
+    ///
+    /// # Errors
+    /// Why it is none, in words.
+    pub fn read(&self, text: &[u8]) -> Result<AnyUpdate, String> {
+        match self.config.update_of(text) {
+            Some(read) => read.map_err(|bad| unreadable(Some(bad))),
+            None => Err(unreadable(None)),
+        }
     }
 
     /// Returns the number of changes that [`Team::reconfigure`] would apply.
@@ -306,16 +286,36 @@ impl Team {
     }
 
     /// Returns a page of entries of a table of one worker, or those that something is found by;
-    /// none if nothing is found in that table.
+    /// none if nothing is found in that table. Where no worker is named, it is the first one's,
+    /// with the sums of what each worker counts for itself.
     ///
     /// # Errors
     /// When a worker does not answer.
     pub fn page(
         &mut self,
-        (worker, table): (usize, usize),
+        (worker, table): (Option<usize>, usize),
         from: u64,
         limit: usize,
         of: Option<Sought>,
+    ) -> Result<Option<TablePage>, Refused> {
+        let place = (from, limit, of);
+        let mut page = self.page_of((worker.unwrap_or(0), table), place)?;
+        let name = self.config.tables().get(table).copied().unwrap_or_default();
+        let summed = self.config.summed().iter().find(|one| one.table == name);
+        if let (Some(page), Some(summed), None) = (&mut page, summed, worker) {
+            for other in 1..self.members.len() {
+                let others = self.page_of((other, table), place)?.unwrap_or_default();
+                add(&mut page.entries, &others.entries, summed.columns);
+            }
+        }
+        Ok(page)
+    }
+
+    /// Returns the same of one worker.
+    fn page_of(
+        &mut self,
+        (worker, table): (usize, usize),
+        (from, limit, of): (u64, usize, Option<Sought>),
     ) -> Result<Option<TablePage>, Refused> {
         let Some(member) = self.members.get_mut(worker) else {
             return Err(Refused::new(format!("there is no worker {worker}"), ""));
@@ -366,6 +366,28 @@ impl Team {
     }
 }
 
+/// Adds what another worker has counted for the same entries, which are otherwise the same and in
+/// the same order; a change in between may be missing on either.
+fn add(entries: &mut [Value], others: &[Value], columns: &[&str]) {
+    let mut others = others.iter();
+    for entry in entries {
+        let mut rest = others.clone();
+        let Some(other) = rest.find(|other| is_same(entry, other, columns)) else { continue };
+        others = rest;
+        for column in columns {
+            let sum = [&entry[*column], &other[*column]].map(|count| count.as_u64().unwrap_or(0));
+            entry[*column] = json!(sum[0].saturating_add(sum[1]));
+        }
+    }
+}
+
+/// Whether two entries are the same but for what is counted.
+fn is_same(one: &Value, other: &Value, columns: &[&str]) -> bool {
+    let counts = |key: &String| columns.contains(&key.as_str());
+    let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return false };
+    one.iter().all(|(key, value)| counts(key) || other.get(key) == Some(value))
+}
+
 fn shard(index: usize, workers: usize) -> Shard {
     Shard { index: index as u32, count: workers as u32 }
 }
@@ -389,5 +411,5 @@ fn swap<A, B>((a, b): (A, B)) -> (B, A) {
     (b, a)
 }
 
-/// Largest number of pending changes per worker; below the worker's own limit.
-const IN_FLIGHT_MAX: usize = 2048;
+/// Most changes that go to a worker together.
+const BULK_MAX: usize = 1 << 15;

@@ -13,6 +13,7 @@ use controller_kit::Severity;
 use function_kit::{Condition, Neighbour, When};
 use host::Observer;
 use machine::clock;
+use packet::PortId;
 use serde_json::{Value, json};
 
 use crate::conditions::{Holding, Pace};
@@ -138,6 +139,39 @@ impl Daemon {
         self.watching.looks += 1;
         for alarm in self.watching.conditions.judge(holding) {
             self.alarms.take(alarm, self.wall.text(clock::now()));
+        }
+        Ok(())
+    }
+
+    /// Writes the lines of the function into the log, when a tally says that there are some.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub(crate) fn tell_lines(&mut self) -> Result<(), Refused> {
+        let [earlier, now] = &self.samples;
+        let grown = grown(&earlier.views["counters"], &now.views["counters"], "/tallies");
+        let told_by = self.running.lines_told_by();
+        if told_by.is_some_and(|told_by| grown.iter().any(|name| name == told_by)) {
+            for (worker, line) in self.running.lines()? {
+                tracing::info!(worker, "{line}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the function and the log of links that carry longer or shorter packets than before.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub(crate) fn follow_mtus(&mut self) -> Result<(), Refused> {
+        for (number, port) in (0..).zip(&mut self.ports) {
+            let mtu = port.mtu();
+            if let Some(mtu) = mtu.filter(|_| mtu != port.told_mtu) {
+                let before = port.told_mtu.unwrap_or_default();
+                tracing::info!(port = %port.name, mtu, before, "the MTU of a link has changed");
+                port.told_mtu = Some(mtu);
+                self.running.set_mtu(PortId(number), mtu.min(self.needs.packet_bytes_max()))?;
+            }
         }
         Ok(())
     }

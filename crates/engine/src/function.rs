@@ -75,6 +75,12 @@ pub trait Function: Send {
     /// indexes.
     fn state_bytes(&self) -> usize;
 
+    /// Returns the destination ports of UDP whose datagrams the function may read itself, beyond
+    /// their headers: those are not joined, however fast they follow each other.
+    fn reads_datagrams(&self) -> &'static [u16] {
+        &[]
+    }
+
     /// Sets the room of the worker's frames, once and before the first batch. A function that
     /// generates frames creates its [`packet::Made`] here; other functions do nothing.
     ///

@@ -22,7 +22,8 @@ pub use counters::{CounterReader, Counts};
 pub use function::{Drops, Function, Names};
 pub use gaps::Gaps;
 pub use idle::Idle;
-pub use long::{Intake, Taken};
+pub use long::{Intake, LONG_FRAME_BYTES_MAX, Losses, Taken, Unsent, announced};
+pub use offload::Kinds;
 pub use plane::{
     Context, Detail, Event, EventKind, Plane, PlaneReader, PlaneSetup, PuntCounts, PuntLimit,
     Punted, Wake,

@@ -5,10 +5,11 @@
 //! a port's frame, with what it lacks -- Intake --> batch --> function --> port that takes them
 //!                       in pieces else                                '-> Cutting --> any other port
 //! ```
-//! Frames of TCP that follow each other in what a port has got at once are joined, where all ports
-//! of the worker take long segments: what they are cut into again are the frames that they were,
-//! but for the identification, which says nothing of packets that stay whole (RFC 6864 section
-//! 4.1).
+//! Frames of TCP or UDP that follow each other in what a port has got at once are joined, where all
+//! ports of the worker take long segments of the kind: what they are cut into again are the frames
+//! that they were, but for the identification, which says nothing of packets that stay whole (RFC
+//! 6864 section 4.1). No frame overtakes another of its connection: where sequence numbers do not
+//! say what stands between two of them, whatever might ends what is joined.
 //!
 //! What a frame of the kernel lacks is a checksum that is only begun, and that it was cut. The
 //! first is made good at once, so that no function meets it. A long segment is carried whole only
@@ -18,10 +19,10 @@
 use std::io;
 
 use machine::clock::Ticks;
-use offload::{Gso, Header, Join, Segments, segments, whole};
-use packet::{BATCH_MAX, Batch, Long, PortId, Room, Slot};
+use offload::{Gso, Header, Join, Kinds, Segments, begun, segments, whole};
+use packet::{BATCH_MAX, Batch, Joins, Long, PortId, Room, Slot};
 
-use crate::port::Port;
+use crate::port::{Port, QueueCounters};
 
 /// Takes frames that a port has received into a batch, whatever they lack. It holds a long segment
 /// that is being cut, which may take several batches.
@@ -32,6 +33,7 @@ pub struct Intake {
     held: [Option<(Slot, Join)>; CONNECTIONS],
     /// Whose place the next connection has.
     next: usize,
+    is_dry: bool,
 }
 
 /// What came of a frame.
@@ -49,14 +51,64 @@ pub struct Taken {
     pub unfit: u64,
 }
 
+/// Places of reasons among those of a port ([`QueueCounters::dropped`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Losses {
+    /// Of [`Taken::too_long`].
+    pub too_long: usize,
+    /// Of [`Taken::unfit`].
+    pub unfit: usize,
+}
+
 impl Default for Intake {
     fn default() -> Intake {
-        let frame = Vec::with_capacity(FRAME_BYTES_MAX);
-        Intake { frame, rest: None, held: [None; CONNECTIONS], next: 0 }
+        let frame = Vec::with_capacity(LONG_FRAME_BYTES_MAX);
+        Intake { frame, rest: None, held: [None; CONNECTIONS], next: 0, is_dry: true }
     }
 }
 
 impl Intake {
+    /// Takes what `next` hands on of a port's frames, until there are `limit` of them in the batch
+    /// or no more, counts them and what was lost, and returns their number. `next` takes one
+    /// ([`Intake::take`]), or returns `None` where none waits.
+    #[inline]
+    pub fn round(
+        &mut self,
+        (batch, port): (&mut Batch, PortId),
+        limit: usize,
+        (counters, losses): (&QueueCounters, Losses),
+        mut next: impl FnMut(&mut Intake, &mut Batch) -> Option<Taken>,
+    ) -> usize {
+        let limit = limit.min(batch.remaining());
+        let (mut count, mut joined, mut bytes, mut lost) = (0, 0, 0, 0);
+        self.is_dry = false;
+        while count + lost < limit && bytes < ROUND_BYTES {
+            let taken = match self.is_idle() {
+                true => match next(self, batch) {
+                    Some(taken) => taken,
+                    None => {
+                        self.is_dry = true;
+                        break;
+                    }
+                },
+                false => self.go_on(batch, port, limit - count),
+            };
+            count += taken.frames;
+            joined += taken.joined;
+            bytes += taken.bytes;
+            if taken.too_long + taken.unfit > 0 {
+                counters.dropped(losses.too_long, taken.too_long);
+                counters.dropped(losses.unfit, taken.unfit);
+                lost += (taken.too_long + taken.unfit) as usize;
+            }
+        }
+        self.end(batch);
+        if count > 0 {
+            counters.received(count + joined, bytes);
+        }
+        count
+    }
+
     /// Takes a frame that came in parts, of which the header says what it lacks; a part of four
     /// bytes or none is a tag that is put back between the others. There must be room in the batch
     /// for a frame, and nothing left to do ([`Intake::is_idle`]).
@@ -68,51 +120,102 @@ impl Intake {
         parts: [&[u8]; 3],
         header: &Header,
     ) -> Taken {
-        if *header != Header::default() {
-            return self.take_unfinished(batch, port, parts, header);
-        }
-        if batch.joins() && parts[1].is_empty() && is_tcp(parts[0]) {
-            return self.take_joining(batch, port, parts[0]);
-        }
         let len = parts.iter().map(|part| part.len()).sum();
-        match batch.append(port, len) {
-            Some(room) => {
-                fill(room, parts);
-                Taken { frames: 1, bytes: len, ..Taken::default() }
+        // What has a tag is of no connection of what has none.
+        if parts[1].is_empty() {
+            match joining(batch, parts[0], header) {
+                Joining::May => return self.take_joining((batch, port), parts[0], header),
+                Joining::Parts => self.end_datagrams(batch),
+                Joining::Beside => {}
             }
-            None => Taken { too_long: 1, ..Taken::default() },
         }
+        let start = header.checksum_start.saturating_add(parts[1].len() as u16);
+        let header = Header { checksum_start: start, ..*header };
+        self.take_filled((batch, port), len, &header, |room| fill(room, parts))
     }
 
-    /// Takes a frame of TCP, joined with the one before it of its connection if it follows that.
-    fn take_joining(&mut self, batch: &mut Batch, port: PortId, frame: &[u8]) -> Taken {
-        let len = frame.len();
-        let mut join = Join::of(frame);
-        let mut place = None;
-        if let Some(join) = &mut join {
-            place = self.held.iter().position(|held| {
-                held.is_some_and(|(slot, of)| of.is_of(batch.frame(slot), (join, frame)))
-            });
-            if let Some((slot, of)) = place.and_then(|place| self.held[place].as_mut())
-                && batch.frame_len(*slot) + len <= batch.long_room()
-                && let Some(payload) = of.take(batch.frame_mut(*slot), (join, frame))
-                && batch.extend(*slot, &frame[payload])
-            {
-                return Taken { joined: 1, bytes: len, ..Taken::default() };
-            }
+    /// Takes a frame of this length as [`Intake::take`] does; `write` writes it where it goes.
+    #[inline]
+    pub fn take_written(
+        &mut self,
+        (batch, port): (&mut Batch, PortId),
+        len: usize,
+        header: &Header,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Taken {
+        let Joins { segments, datagrams, .. } = batch.joins();
+        let is_one = header.gso == Gso::None && len <= batch.frame_room();
+        if !is_one || !(segments || datagrams) {
+            self.end_datagrams(batch);
+            return self.take_filled((batch, port), len, header, write);
+        }
+        // Joined it is where it is known.
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.resize(len, 0);
+        write(&mut frame);
+        let taken = self.take(batch, port, [&frame, &[], &[]], header);
+        self.frame = frame;
+        taken
+    }
+
+    #[inline]
+    fn take_filled(
+        &mut self,
+        (batch, port): (&mut Batch, PortId),
+        len: usize,
+        header: &Header,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Taken {
+        if header.gso != Gso::None {
+            return self.take_long((batch, port), len, header, write);
         }
         let Some(room) = batch.append(port, len) else {
             return Taken { too_long: 1, ..Taken::default() };
         };
+        write(room);
+        if !header.is_nothing() && segments(room, header).is_err() {
+            batch.drop_last();
+            return Taken { unfit: 1, ..Taken::default() };
+        }
+        Taken { frames: 1, bytes: len, ..Taken::default() }
+    }
+
+    /// Takes a frame, joined with the one before it of its connection if it follows that.
+    fn take_joining(
+        &mut self,
+        (batch, port): (&mut Batch, PortId),
+        frame: &[u8],
+        header: &Header,
+    ) -> Taken {
+        let len = frame.len();
+        let Some(room) = batch.append(port, len) else {
+            return Taken { too_long: 1, ..Taken::default() };
+        };
         room.copy_from_slice(frame);
-        let slot = (batch.len() - 1) as Slot;
-        if let Some(join) = join.filter(|join| join.may_be_followed(frame)) {
+        if !header.is_nothing() && segments(room, header).is_err() {
+            batch.drop_last();
+            return Taken { unfit: 1, ..Taken::default() };
+        }
+        let last = (batch.len() - 1) as Slot;
+        let Some(mut join) = Join::of(batch.frame(last)) else {
+            self.end_datagrams(batch);
+            return Taken { frames: 1, bytes: len, ..Taken::default() };
+        };
+        let place = self.held.iter().position(|held| {
+            held.is_some_and(|(slot, of)| of.is_of(batch.frame(slot), (&join, batch.frame(last))))
+        });
+        if let Some((slot, of)) = place.and_then(|place| self.held[place].as_mut())
+            && batch.join(*slot, |held, frame| of.take(held, (&mut join, frame)))
+        {
+            return Taken { joined: 1, bytes: len, ..Taken::default() };
+        }
+        if join.may_be_followed(batch.frame(last)) {
             let place = place.unwrap_or_else(|| {
                 self.next = (self.next + 1) % CONNECTIONS;
                 self.next
             });
             self.finish(batch, place);
-            self.held[place] = Some((slot, join));
+            self.held[place] = Some((last, join));
         }
         Taken { frames: 1, bytes: len, ..Taken::default() }
     }
@@ -120,8 +223,16 @@ impl Intake {
     /// Makes long segments of the frames that were joined: a port has no more for now.
     #[inline]
     pub fn end(&mut self, batch: &mut Batch) {
-        if batch.joins() {
-            (0..CONNECTIONS).for_each(|place| self.finish(batch, place));
+        (0..CONNECTIONS).for_each(|place| self.finish(batch, place));
+    }
+
+    /// The same for datagrams alone: one comes that is not joined, and whose place behind those
+    /// that came before it no sequence number tells.
+    fn end_datagrams(&mut self, batch: &mut Batch) {
+        for place in 0..CONNECTIONS {
+            if self.held[place].is_some_and(|(_, join)| !join.is_tcp()) {
+                self.finish(batch, place);
+            }
         }
     }
 
@@ -132,47 +243,46 @@ impl Intake {
         }
     }
 
-    fn take_unfinished(
+    fn take_long(
         &mut self,
-        batch: &mut Batch,
-        port: PortId,
-        parts: [&[u8]; 3],
+        (batch, port): (&mut Batch, PortId),
+        len: usize,
         header: &Header,
+        write: impl FnOnce(&mut [u8]),
     ) -> Taken {
-        let len = parts.iter().map(|part| part.len()).sum();
-        let start = header.checksum_start.saturating_add(parts[1].len() as u16);
-        let header = Header { checksum_start: start, ..*header };
-        let (too_long, unfit) =
-            (Taken { too_long: 1, ..Taken::default() }, Taken { unfit: 1, ..Taken::default() });
-        if header.gso == Gso::None {
-            let Some(room) = batch.append(port, len) else { return too_long };
-            fill(room, parts);
-            if segments(room, &header).is_err() {
-                batch.drop_last();
-                return unfit;
-            }
-            return Taken { frames: 1, bytes: len, ..Taken::default() };
-        }
-        if len > FRAME_BYTES_MAX {
-            return too_long;
+        if len > LONG_FRAME_BYTES_MAX {
+            return Taken { too_long: 1, ..Taken::default() };
         }
         self.frame.clear();
-        parts.iter().for_each(|part| self.frame.extend_from_slice(part));
-        if batch.long_room() > 0
-            && let Some(payload_len) = whole(&self.frame, &header)
-            && let Some(long) = Long::new(payload_len, header.segment_len)
-            && let Some(room) = batch.append_long(port, len, long)
-        {
-            room.copy_from_slice(&self.frame);
-            return Taken { frames: 1, bytes: len, ..Taken::default() };
+        match batch.append_open(port, len) {
+            Some(room) => {
+                write(room);
+                if let Some(payload_len) = whole(room, header)
+                    && let Some(long) = Long::new(payload_len, header.segment_len)
+                    && batch.settle(long)
+                {
+                    return Taken { frames: 1, bytes: len, ..Taken::default() };
+                }
+                self.frame.extend_from_slice(batch.frame((batch.len() - 1) as Slot));
+                batch.drop_last();
+            }
+            None => {
+                self.frame.resize(len, 0);
+                write(&mut self.frame);
+            }
         }
-        match segments(&mut self.frame, &header) {
+        match segments(&mut self.frame, header) {
             Ok(rest) => {
                 self.rest = Some(rest);
                 self.go_on(batch, port, 1)
             }
-            Err(_) => unfit,
+            Err(_) => Taken { unfit: 1, ..Taken::default() },
         }
+    }
+
+    /// Whether the last round took all that there was.
+    pub fn is_dry(&self) -> bool {
+        self.is_dry
     }
 
     /// Whether there is nothing left of a long segment.
@@ -207,14 +317,42 @@ impl Intake {
     }
 }
 
-/// Whether a frame without tag is most likely of TCP.
+/// What a frame without tag means for those that are joined.
+enum Joining {
+    /// It may be joined, too.
+    May,
+    /// It may be of the connection of datagrams that are, and stands behind them.
+    Parts,
+    /// Nothing.
+    Beside,
+}
+
+/// What a frame means for those that are joined, as far as its first bytes tell.
 #[inline(always)]
-fn is_tcp(frame: &[u8]) -> bool {
-    let Some(head) = frame.first_chunk::<24>() else { return false };
-    match [head[12], head[13]] {
-        [0x08, 0x00] => head[23] == TCP,
-        [0x86, 0xdd] => head[20] == TCP,
-        _ => false,
+fn joining(batch: &Batch, frame: &[u8], header: &Header) -> Joining {
+    let joins = batch.joins();
+    if !joins.segments && !joins.datagrams {
+        return Joining::Beside;
+    }
+    let Some(head) = frame.first_chunk::<24>() else { return Joining::Beside };
+    let (protocol, ports) = match [head[12], head[13]] {
+        [0x08, 0x00] => (head[23], 34),
+        [0x86, 0xdd] => (head[20], 54),
+        _ => return Joining::Beside,
+    };
+    let is_one = header.gso == Gso::None;
+    match protocol {
+        TCP if is_one && joins.segments => Joining::May,
+        TCP | ICMP | ICMPV6 => Joining::Beside,
+        UDP if is_one && joins.datagrams => match frame.get(ports + 2..ports + 4) {
+            Some(&[high, low]) if joins.except.contains(&u16::from_be_bytes([high, low])) => {
+                Joining::Beside
+            }
+            Some(_) => Joining::May,
+            None => Joining::Parts,
+        },
+        // Extension headers of IPv6 may stand before anything.
+        _ => Joining::Parts,
     }
 }
 
@@ -225,6 +363,29 @@ fn fill(room: &mut [u8], parts: [&[u8]; 3]) {
         place.copy_from_slice(part);
         rest = behind;
     }
+}
+
+/// Why a frame does not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// It is, or its frames are, longer than what the link takes.
+    TooLong,
+    /// Nothing can be made of it.
+    Unfit,
+}
+
+/// The header that says of a long segment into what it is to be cut, where it leaves whole over a
+/// link that takes frames of this many bytes; its checksum is begun. Any other frame lacks nothing.
+///
+/// # Errors
+/// Why it must not leave.
+#[inline]
+pub fn announced(batch: &mut Batch, slot: Slot, frame_bytes_max: usize) -> Result<Header, Unsent> {
+    if batch.longest(slot) > frame_bytes_max {
+        return Err(Unsent::TooLong);
+    }
+    let Some(long) = batch.long(slot) else { return Ok(Header::default()) };
+    begun(batch.frame_mut(slot), long.piece_len() as u16).map_err(|_| Unsent::Unfit)
 }
 
 /// Sends batches with long segments by ports that do not take them.
@@ -262,19 +423,22 @@ impl Cutting {
         Ok(Cutting { pieces: Batch::new(BATCH_MAX, room)? })
     }
 
-    /// Sends frames in their order, long ones in pieces.
+    /// Sends frames in their order, long ones that are of none of these kinds in pieces.
     #[cold]
     pub(crate) fn transmit(
         &mut self,
-        port: &mut dyn Port,
+        (port, kinds): (&mut dyn Port, Kinds),
         batch: &mut Batch,
         slots: &[Slot],
         now: Ticks,
     ) -> Sent {
         let (mut rest, mut sent) = (slots, Sent::default());
         while !rest.is_empty() {
-            let usual = rest.iter().take_while(|slot| batch.long(**slot).is_none()).count();
-            let (before, from) = rest.split_at(usual);
+            let passes = |slot: &&Slot| {
+                batch.long(**slot).is_none() || kinds.have_frame(batch.frame(**slot))
+            };
+            let passing = rest.iter().take_while(passes).count();
+            let (before, from) = rest.split_at(passing);
             if !before.is_empty() {
                 sent.accepted += port.transmit(batch, before, now);
             }
@@ -312,10 +476,15 @@ impl Cutting {
 
 /// Connections whose frames are joined at a time.
 const CONNECTIONS: usize = 4;
-/// The protocol's number.
+/// Bytes after which a round ends: long segments are to be sent while a cache still has them.
+const ROUND_BYTES: usize = 512 << 10;
+/// The protocols' numbers.
 const TCP: u8 = 6;
-/// Longest frame that is cut, in bytes: the longest packet of IPv4, its header and its tags.
-const FRAME_BYTES_MAX: usize = 65_535 + 64;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+/// Longest frame that is cut, in bytes: the longest packet of IPv4, and what may stand before it.
+pub const LONG_FRAME_BYTES_MAX: usize = 65_535 + 64;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use keys::Invalid;
 use machine::clock::Ticks;
+use offload::Kinds;
 use packet::{Batch, PortId, Slot};
 
 /// A queue of a port, which is an end of a link. It belongs to one worker; if the link is full, it
@@ -23,10 +24,11 @@ pub trait Port: Send {
     /// counts the others as lost.
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], now: Ticks) -> usize;
 
-    /// Returns true if the port takes long segments ([`Batch::long`]) as they are: then whoever
-    /// gets them cuts them, or has them cut. Other ports get pieces.
-    fn takes_long(&self) -> bool {
-        false
+    /// Returns the kinds of long segments ([`Batch::long`]) that the port takes as they are: then
+    /// whoever gets them cuts them, or has them cut. Of others the port gets pieces. It may change
+    /// with the peer; the worker asks before it transmits.
+    fn takes_long(&self) -> Kinds {
+        Kinds::NONE
     }
 
     /// Returns true if frames can pass, as [`Monitor::link`] says it to other threads. The worker

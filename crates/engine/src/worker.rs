@@ -4,7 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use machine::clock::{self, Ticks};
-use packet::{Batch, PortId, Room, Slots, Verdict};
+use offload::Kinds;
+use packet::{Batch, Joins, PortId, Room, Slots, Verdict};
 
 use crate::control::{ControlEnd, Controller, control};
 use crate::counters::{CounterReader, CounterWriter, Counts, counters};
@@ -40,6 +41,8 @@ pub struct Worker<F: Function> {
     plane: Option<PlaneEnd>,
     /// Rounds in which frames that waited during a stall may still come.
     catching_up: u32,
+    /// Whether the last round applied changes.
+    has_changed: bool,
 }
 
 /// Handle to a worker for the thread that started it.
@@ -78,6 +81,7 @@ impl<F: Function> Worker<F> {
             tap: None,
             plane: None,
             catching_up: 0,
+            has_changed: false,
             function,
             names,
             ports,
@@ -101,7 +105,8 @@ impl<F: Function> Worker<F> {
         while !stop.load(Ordering::Relaxed) {
             let handled = self.round().1;
             packets += handled as u64;
-            if handled > 0 {
+            // Behind changes others may wait, of which a round applies a number only.
+            if handled > 0 || self.has_changed {
                 empty_rounds = 0;
                 continue;
             }
@@ -165,6 +170,7 @@ impl<F: Function> Worker<F> {
         let function = &mut self.function;
         let changes =
             self.control.apply(CONTROL_PER_ROUND, clock::now, |update| function.apply(update, now));
+        self.has_changed = changes > 0;
         if let Some(supervised) = &mut self.supervised
             && let Some(order) = supervised.next()
         {
@@ -241,11 +247,16 @@ impl<F: Function> Worker<F> {
                 self.function.link(PortId(number as u8), is_up);
             }
         }
+        self.look_at_ports();
     }
 
     /// Takes note of what all ports have in common.
     fn look_at_ports(&mut self) {
-        self.batch.set_joins(self.ports.iter().all(|port| port.takes_long()));
+        let all_take =
+            |has: fn(Kinds) -> bool| self.ports.iter().all(|port| has(port.takes_long()));
+        let (segments, datagrams) = (all_take(Kinds::have_tcp), all_take(|kinds| kinds.udp));
+        let except = self.function.reads_datagrams();
+        self.batch.set_joins(Joins { segments, datagrams, except });
     }
 
     /// Executes one order, between two batches.
@@ -363,9 +374,10 @@ fn send(batch: &mut Batch, (ports, leaving, cutting, counts): Out<'_>, now: Tick
     sort_by_verdict(batch, leaving, counts);
     for (port, slots) in ports.iter_mut().zip(leaving) {
         let (slots, has_long) = (slots.as_slice(), batch.has_long());
+        let kinds = if has_long { port.takes_long() } else { Kinds::ALL };
         let sent = match cutting {
-            Some(cutting) if has_long && !port.takes_long() => {
-                cutting.transmit(&mut **port, batch, slots, now)
+            Some(cutting) if kinds != Kinds::ALL => {
+                cutting.transmit((&mut **port, kinds), batch, slots, now)
             }
             _ => Sent { accepted: port.transmit(batch, slots, now), unfit: 0 },
         };

@@ -36,7 +36,7 @@ impl Coalescer {
 
     /// Takes a frame that goes to `tag`, and hands on what is ready.
     pub fn push(&mut self, tag: u16, frame: &[u8], mut ready: impl FnMut(u16, &Header, &[u8])) {
-        let Some(mut join) = Join::of(frame) else {
+        let Some(mut join) = Join::of(frame).filter(Join::is_tcp) else {
             return ready(tag, &Header::default(), frame);
         };
         let is_its = |held: &&mut Held| {

@@ -45,6 +45,12 @@ impl Header {
     /// Flag: the checksum is only begun.
     pub const NEEDS_CHECKSUM: u8 = 1;
 
+    /// Whether the frame is whole: nothing is to be cut or completed.
+    #[inline(always)]
+    pub fn is_nothing(&self) -> bool {
+        self.gso == Gso::None && self.flags & Header::NEEDS_CHECKSUM == 0
+    }
+
     /// Reads a header.
     pub fn parse(bytes: &[u8; HEADER_LEN]) -> Header {
         let &[flags, kind, ..] = bytes;

@@ -1,16 +1,20 @@
-//! Whether a frame of TCP follows another, so that both become one that is cut into both again.
+//! Whether a frame of TCP or UDP follows another, so that both become one that is cut into both
+//! again.
 
 use std::ops::Range;
 
 use wire::bytes::{put_u16, u16_at, u32_at};
-use wire::{checksum, ipv4, ipv6, tcp};
+use wire::{checksum, ipv4, ipv6, tcp, udp};
 
 use crate::layout::Layout;
 
 /// Longest frame that comes of joining, in bytes.
 pub const JOINED_BYTES_MAX: usize = 65_535;
 
-/// What is known of a frame of TCP that others may follow; its bytes are its user's.
+/// Most datagrams of UDP that become one, as in Linux (`UDP_GRO_CNT_MAX`).
+const DATAGRAMS_MAX: u16 = 64;
+
+/// What is known of a frame of TCP or UDP that others may follow; its bytes are its user's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
     pub(crate) layout: Layout,
@@ -25,9 +29,10 @@ pub struct Join {
 }
 
 impl Join {
-    /// Of a frame; none if it is not of TCP. One that is not data alone is followed by none.
+    /// Of a frame; none if it is neither of TCP nor of UDP. One that is not data alone is followed
+    /// by none.
     pub fn of(frame: &[u8]) -> Option<Join> {
-        let layout = Layout::of_tcp(frame)?;
+        let layout = Layout::of(frame)?;
         Some(Join {
             layout,
             segment_len: (layout.end - layout.payload).min(JOINED_BYTES_MAX) as u16,
@@ -37,8 +42,19 @@ impl Join {
         })
     }
 
+    /// Says that the checksums of a frame are known to be right, as who has just written them does.
+    pub fn set_sound(&mut self) {
+        self.is_sound = !self.is_closed;
+    }
+
+    /// Whether it is a segment of TCP.
+    pub fn is_tcp(&self) -> bool {
+        !self.layout.is_udp
+    }
+
     /// Whether the frame may be joined with others: data and nothing else, without options of IP,
-    /// padding or errors. A checksum of all ones is not what cutting would make of it again.
+    /// padding or errors. A checksum that is not what cutting would make of it again is one, too:
+    /// in TCP all ones, in UDP none.
     pub(crate) fn is_plain(&mut self, frame: &[u8]) -> bool {
         self.is_sound |= is_data(frame, &self.layout) && is_sound(frame, &self.layout);
         self.is_sound
@@ -65,7 +81,7 @@ impl Join {
             (at..at + len, u32_at(frame, layout.transport))
         };
         let (own, layout) = (&self.layout, &other.layout);
-        if (layout.is_ipv6, layout.ip) != (own.is_ipv6, own.ip) {
+        if (layout.is_ipv6, layout.is_udp, layout.ip) != (own.is_ipv6, own.is_udp, own.ip) {
             return false;
         }
         let ((addresses, ports), (_, ports_held)) = (tuple(frame, layout), tuple(held, own));
@@ -83,6 +99,7 @@ impl Join {
         if self.is_closed
             || payload.len() > self.segment_len.into()
             || held.len() + payload.len() > JOINED_BYTES_MAX
+            || self.layout.is_udp && self.count == DATAGRAMS_MAX
             || !self.follows(held, (other, frame))
             || !other.is_plain(frame)
             || !self.is_sound && !self.is_plain(held)
@@ -91,8 +108,10 @@ impl Join {
             return None;
         }
         self.is_closed = payload.len() < self.segment_len.into() || is_last(frame, &other.layout);
-        let flags = self.layout.transport + tcp::offset::FLAGS;
-        held[flags] |= frame[flags];
+        if !self.layout.is_udp {
+            let flags = self.layout.transport + tcp::offset::FLAGS;
+            held[flags] |= frame[flags];
+        }
         self.count += 1;
         Some(payload)
     }
@@ -108,14 +127,16 @@ impl Join {
         layout.set_len(head, payload.len());
         let len = layout.payload - layout.transport + payload.len();
         let sum = layout.pseudo_header(head, len).fold();
-        put_u16(head, layout.transport + tcp::offset::CHECKSUM, sum);
+        put_u16(head, layout.transport + layout.checksum_offset(), sum);
         Some(payload.len())
     }
 
     /// Whether the headers are those of the next frame.
     fn follows(&self, held: &[u8], (other, frame): (&Join, &[u8])) -> bool {
         let (own, layout) = (&self.layout, &other.layout);
-        if (own.transport, own.payload) != (layout.transport, layout.payload) {
+        if (own.transport, own.payload, own.is_udp)
+            != (layout.transport, layout.payload, layout.is_udp)
+        {
             return false;
         }
         let is_same = |from: usize, to: usize| held[from..to] == frame[from..to];
@@ -134,6 +155,10 @@ impl Join {
                     && is_same(ip + ipv6::offset::NEXT_HEADER, at)
             }
         };
+        if own.is_udp {
+            // Of the header of UDP, ports are compared, and length and checksum follow.
+            return network && frame[at..at + 4] == held[at..at + 4];
+        }
         let sequence = |frame: &[u8]| u32_at(frame, at + tcp::offset::SEQUENCE);
         let closing = tcp::FLAG_FIN | tcp::FLAG_PSH;
         let flags = |frame: &[u8]| frame[at + tcp::offset::FLAGS] & !closing;
@@ -148,10 +173,19 @@ impl Join {
 
 /// Whether a frame is data and nothing else, without options of IP and padding.
 fn is_data(frame: &[u8], layout: &Layout) -> bool {
-    let flags = frame[layout.transport + tcp::offset::FLAGS];
-    let usual = tcp::FLAG_FIN | tcp::FLAG_PSH | tcp::FLAG_ECE;
     let header_len = if layout.is_ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN };
-    flags & !usual == tcp::FLAG_ACK
+    let is_usual = match layout.is_udp {
+        false => {
+            let flags = frame[layout.transport + tcp::offset::FLAGS];
+            let usual = tcp::FLAG_FIN | tcp::FLAG_PSH | tcp::FLAG_ECE;
+            flags & !usual == tcp::FLAG_ACK
+        }
+        true => {
+            let len = u16_at(frame, layout.transport + udp::offset::LENGTH);
+            usize::from(len) == layout.end - layout.transport
+        }
+    };
+    is_usual
         && layout.payload < layout.end
         && layout.end == frame.len()
         && frame.len() <= JOINED_BYTES_MAX
@@ -164,12 +198,14 @@ fn is_sound(frame: &[u8], layout: &Layout) -> bool {
     let segment = &frame[layout.transport..];
     let is_usual = layout.is_ipv6
         || checksum::checksum(ip) == 0 && u16_at(ip, ipv4::offset::CHECKSUM) != 0xffff;
+    let never = if layout.is_udp { udp::CHECKSUM_NONE } else { 0xffff };
     is_usual
-        && u16_at(segment, tcp::offset::CHECKSUM) != 0xffff
+        && u16_at(segment, layout.checksum_offset()) != never
         && layout.pseudo_header(frame, segment.len()).add_bytes(segment).checksum() == 0
 }
 
 /// Whether the sender wants it handed on (PSH), or has no more.
 fn is_last(frame: &[u8], layout: &Layout) -> bool {
-    frame[layout.transport + tcp::offset::FLAGS] & (tcp::FLAG_FIN | tcp::FLAG_PSH) != 0
+    !layout.is_udp
+        && frame[layout.transport + tcp::offset::FLAGS] & (tcp::FLAG_FIN | tcp::FLAG_PSH) != 0
 }

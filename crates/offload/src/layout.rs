@@ -59,11 +59,6 @@ impl Layout {
         Some(Layout { is_ipv6, is_udp, ip, transport, payload, end })
     }
 
-    /// Finds a segment of TCP.
-    pub fn of_tcp(frame: &[u8]) -> Option<Layout> {
-        Layout::of(frame).filter(|layout| !layout.is_udp)
-    }
-
     /// What a card would be told to cut it into.
     pub fn gso(&self) -> Gso {
         match (self.is_udp, self.is_ipv6) {

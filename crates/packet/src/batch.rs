@@ -9,6 +9,7 @@
 //! all sets of the first-level cache instead of falling into a few.
 
 use std::io;
+use std::ops::Range;
 
 use machine::memory::HugeArray;
 
@@ -60,7 +61,19 @@ pub struct Batch {
     long: [Option<Long>; BATCH_MAX],
     /// Whether there was a long segment since the batch was emptied.
     has_long: bool,
-    joins: bool,
+    joins: Joins,
+}
+
+/// Frames that ports may join to long segments where they follow each other, because all ways out
+/// take these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Joins {
+    /// Segments of TCP.
+    pub segments: bool,
+    /// Datagrams of UDP.
+    pub datagrams: bool,
+    /// Destination ports of UDP whose datagrams are never joined.
+    pub except: &'static [u16],
 }
 
 impl Batch {
@@ -90,7 +103,7 @@ impl Batch {
             verdict: [Verdict::UNHANDLED; BATCH_MAX],
             long: [None; BATCH_MAX],
             has_long: false,
-            joins: false,
+            joins: Joins::default(),
         })
     }
 
@@ -129,16 +142,15 @@ impl Batch {
         self.room.long
     }
 
-    /// Returns true if ports may join frames that follow each other to long segments, because all
-    /// ways out take these.
+    /// Returns which frames ports may join.
     #[inline(always)]
-    pub fn joins(&self) -> bool {
+    pub fn joins(&self) -> Joins {
         self.joins
     }
 
-    /// Sets whether ports may join frames.
-    pub fn set_joins(&mut self, joins: bool) {
-        self.joins = joins && self.room.long > 0;
+    /// Sets which frames ports may join; none without room for long segments.
+    pub fn set_joins(&mut self, joins: Joins) {
+        self.joins = if self.room.long > 0 { joins } else { Joins::default() };
     }
 
     /// Returns the slots of all frames.
@@ -175,14 +187,36 @@ impl Batch {
     /// Appends a long segment as [`Batch::append`] does a frame; `None` also where one of its
     /// pieces would be longer than the room of a frame.
     pub fn append_long(&mut self, port: PortId, len: usize, long: Long) -> Option<&mut [u8]> {
-        let piece = len.checked_sub(long.payload_len())? + long.piece_len();
-        if self.count >= self.capacity || len > self.room.long || piece > self.room.frame {
+        self.append_open(port, len)?;
+        match self.settle(long) {
+            true => Some(self.frame_mut((self.count - 1) as Slot)),
+            false => {
+                self.drop_last();
+                None
+            }
+        }
+    }
+
+    /// Appends what may turn out to be a long segment as [`Batch::append`] does a frame, if there
+    /// is room for one; then [`Batch::settle`] says what it is, or it is to be dropped again.
+    pub fn append_open(&mut self, port: PortId, len: usize) -> Option<&mut [u8]> {
+        if self.count >= self.capacity || len > self.room.long {
             return None;
         }
-        self.has_long = true;
-        self.append_within(port, len)?;
-        self.long[self.count - 1] = Some(long);
-        Some(self.frame_mut((self.count - 1) as Slot))
+        self.append_within(port, len)
+    }
+
+    /// Says that the last frame is a long segment; returns false, without any change, where one of
+    /// its pieces would be longer than the room of a frame.
+    pub fn settle(&mut self, long: Long) -> bool {
+        let Some(last) = self.count.checked_sub(1) else { return false };
+        let head_len = usize::from(self.len[last]).checked_sub(long.payload_len());
+        let fits = head_len.is_some_and(|len| len + long.piece_len() <= self.room.frame);
+        if fits {
+            self.has_long = true;
+            self.long[last] = Some(long);
+        }
+        fits
     }
 
     /// Appends a frame as [`Batch::append`] does, or a long segment.
@@ -280,19 +314,40 @@ impl Batch {
         fits
     }
 
-    /// Appends bytes to a frame, up to the room of a long segment; returns false, without any
-    /// change, if there is no room.
+    /// Appends a part of the last frame to another one, and removes it. `part` gets the bytes of
+    /// both and says which; returns false, with both as it left them, if it says none, or if there
+    /// might be no room for all.
     #[inline]
-    pub fn extend(&mut self, slot: Slot, bytes: &[u8]) -> bool {
-        let index = usize::from(slot);
-        let end = self.start[index] as usize + usize::from(self.len[index]);
-        let last = self.buffer(index) + self.room.headroom + self.room.long;
-        if end + bytes.len() > last {
+    pub fn join(
+        &mut self,
+        slot: Slot,
+        part: impl FnOnce(&mut [u8], &[u8]) -> Option<Range<usize>>,
+    ) -> bool {
+        let (index, Some(last)) = (usize::from(slot), self.count.checked_sub(1)) else {
+            return false;
+        };
+        let (from, to) = (self.span(last), self.span(index));
+        let end = self.buffer(index) + self.room.headroom + self.room.long;
+        if index >= last || to.end + from.len() > end {
             return false;
         }
-        self.memory[end..end + bytes.len()].copy_from_slice(bytes);
-        self.len[index] += bytes.len() as u16;
+        let Ok([held, frame]) = self.memory.get_disjoint_mut([to.clone(), from.clone()]) else {
+            return false;
+        };
+        let Some(part) = part(held, frame) else { return false };
+        let part = from.start + part.start..from.start + part.end;
+        let len = part.len();
+        self.memory.copy_within(part, to.end);
+        self.len[index] += len as u16;
+        self.drop_last();
         true
+    }
+
+    /// Returns where the bytes of a frame are.
+    #[inline(always)]
+    fn span(&self, index: usize) -> Range<usize> {
+        let start = self.start[index] as usize;
+        start..start + usize::from(self.len[index])
     }
 
     /// Returns true if there was a long segment since the batch was emptied.
@@ -578,8 +633,18 @@ mod tests {
         batch.clear();
         batch.append(PortId(0), 60).expect("room").fill(1);
         assert_eq!((batch.has_long(), batch.long(0)), (false, None));
-        assert!(batch.extend(0, &[2; 3]) && batch.frame(0).ends_with(&[1, 2, 2, 2]));
-        assert!(!batch.extend(0, &[2; LONG_BYTES_MAX - 62]));
-        assert!(batch.extend(0, &[2; LONG_BYTES_MAX - 63]));
+        let mut join = |len: usize| {
+            batch.append_open(PortId(0), len).expect("room").fill(2);
+            let joins = batch.join(0, |held, frame| {
+                held[0] = 3;
+                (frame.len() == len).then_some(0..len)
+            });
+            assert_eq!(batch.len(), if joins { 1 } else { 2 });
+            (0..batch.len() - 1).for_each(|_| batch.drop_last());
+            joins
+        };
+        assert!(join(3) && !join(LONG_BYTES_MAX - 62) && join(LONG_BYTES_MAX - 63));
+        assert_eq!((batch.frame(0)[0], &batch.frame(0)[59..64]), (3, &[1, 2, 2, 2, 2][..]));
+        assert!(!batch.join(0, |_, _| Some(0..0)), "with itself");
     }
 }

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Slot, Verdict};
-use tables::meter::Meter;
+use tables::meter::{Meter, TeamMeter};
 use wire::{MacAddr, ethernet, icmp, ipv6};
 
 use crate::icmpv4::{self, Answer};
@@ -25,7 +25,7 @@ use crate::reset;
 /// How many errors may leave.
 pub struct IcmpErrors {
     /// None where none may.
-    limit: Option<Meter>,
+    limit: Option<TeamMeter>,
 }
 
 /// What became of a packet that cannot go on.
@@ -43,7 +43,14 @@ impl IcmpErrors {
     /// At most `rate_per_s` a second, and `burst`, or one, at once; none at all at a rate of 0.
     pub fn new(rate_per_s: u32, burst: u32, clock: &Clock) -> IcmpErrors {
         let limit = || Meter::of_packets(rate_per_s, burst.max(1), clock.ticks_per_second());
-        IcmpErrors { limit: (rate_per_s > 0).then(limit) }
+        IcmpErrors { limit: (rate_per_s > 0).then(limit).map(TeamMeter::new) }
+    }
+
+    /// Has the limit of the first of some workers for its own, so that it is one for all of them.
+    pub fn join(&mut self, first: &mut IcmpErrors) {
+        if let (Some(own), Some(first)) = (&mut self.limit, &mut first.limit) {
+            own.join(first);
+        }
     }
 
     /// Makes a packet in a frame without tag an error about it, from `own` at the station `mac`, if

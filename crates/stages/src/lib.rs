@@ -15,6 +15,7 @@ pub mod punt;
 pub mod reassembly;
 pub mod remark;
 pub mod reset;
+pub mod router_discovery;
 pub mod transport;
 pub mod tunnel;
 pub mod virtuals;

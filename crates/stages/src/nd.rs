@@ -1,7 +1,7 @@
 //! The two messages of Neighbor Discovery that a router needs: solicitation and advertisement (RFC
 //! 4861 sections 4.3 and 4.4), each with the one option that says an Ethernet address.
 //!
-//! **Not supported:** router advertisements and redirects.
+//! Router advertisements are those of [`crate::router_discovery`]. **Not supported:** redirects.
 
 use std::net::Ipv6Addr;
 
@@ -119,7 +119,13 @@ fn understand(
 /// where an option is broken.
 fn option(message: &[u8], kind: u8) -> Option<Option<MacAddr>> {
     let wanted = if kind == v6::NEIGHBOR_SOLICITATION { SOURCE_ADDRESS } else { TARGET_ADDRESS };
-    let (mut rest, mut said) = (&message[MESSAGE_LEN..], None);
+    address_in(&message[MESSAGE_LEN..], wanted)
+}
+
+/// The Ethernet address of the first option of a kind that says one, if it is there; nothing at all
+/// where an option is broken.
+pub(crate) fn address_in(mut rest: &[u8], wanted: u8) -> Option<Option<MacAddr>> {
+    let mut said = None;
     while !rest.is_empty() {
         let len = usize::from(*rest.get(1)?) * 8;
         if len == 0 || len > rest.len() {
@@ -216,17 +222,17 @@ pub fn mac_of(group: Ipv6Addr) -> MacAddr {
 /// Length of a frame with a message and its option.
 pub const FRAME_LEN: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + MESSAGE_LEN + OPTION_LEN;
 
-const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+pub(crate) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const SOLICITED_NODE: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 0);
 
 /// Proof that a message comes from the link itself.
-const HOP_LIMIT: u8 = 255;
+pub(crate) const HOP_LIMIT: u8 = 255;
 
 const MESSAGE_LEN: usize = 24;
 const OPTION_LEN: usize = 8;
 const FLAGS: usize = 4;
 const TARGET: usize = 8;
-const SOURCE_ADDRESS: u8 = 1;
+pub(crate) const SOURCE_ADDRESS: u8 = 1;
 const TARGET_ADDRESS: u8 = 2;
 const ROUTER: u8 = 0x80;
 const SOLICITED: u8 = 0x40;

@@ -18,20 +18,26 @@
 //! there. One that the user has fixed is never asked, and hears of nothing else. Questions are
 //! limited to [`QUESTIONS_PER_S`]; one that is too many is asked later.
 //!
+//! In a full table, one that has no number of the user's and is only asked for gives way to a new
+//! one, the oldest first, if it had [`ANSWER_MS`] to answer and the new one may be asked at once.
+//! So a scan of a network evicts nobody who has answered, and who is there is found meanwhile.
+//!
 //! The table knows no frames that it forwards and decides nothing: its user says where questions
 //! leave, what becomes of packets, and which entry of its own belongs to a neighbour. Time is that
-//! of the user's rounds. **Not supported:** router advertisements and redirects.
+//! of the user's rounds. **Not supported:** redirects.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
 use tables::meter::Meter;
-use wire::{MacAddr, arp, ethernet};
+use wire::MacAddr;
 
-use crate::nd;
+mod question;
+
+pub use self::question::{Asking, Question};
 
 /// The table, and the packets that wait for it.
 pub struct Neighbours {
@@ -39,6 +45,9 @@ pub struct Neighbours {
     /// The numbers of no entry, of which the lowest is taken next.
     free: BinaryHeap<Reverse<u32>>,
     by_address: HashMap<(u16, IpAddr), u32>,
+    /// Numbers in the order in which they were asked for first, each with the time of that. Some
+    /// are others by now, or have answered.
+    asked: VecDeque<(u32, Ticks)>,
     waiting: VecDeque<Waiting>,
     leaving: VecDeque<Waiting>,
     buffers: Vec<Vec<u8>>,
@@ -76,6 +85,8 @@ pub struct Entry {
     state: State,
     /// When the state ends.
     at: Ticks,
+    /// When it was asked for first, or told.
+    since: Ticks,
 }
 
 /// What is known of a neighbour; [`Entry::mac`] tells incomplete ones from the others.
@@ -128,17 +139,6 @@ pub struct Wanted {
     pub listed: Option<u32>,
 }
 
-/// A question that is to leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// By which link.
-    pub link: u16,
-    /// Who has this address.
-    pub address: IpAddr,
-    /// The station that is asked; none for all of them.
-    pub to: Option<MacAddr>,
-}
-
 /// What a neighbour says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Said {
@@ -169,6 +169,7 @@ impl Neighbours {
             entries: vec![None; capacity],
             free: (0..capacity as u32).map(Reverse).collect(),
             by_address: HashMap::with_capacity(capacity),
+            asked: VecDeque::with_capacity(2 * capacity),
             waiting: VecDeque::with_capacity(pending),
             leaving: VecDeque::with_capacity(pending),
             buffers: (0..pending).map(|_| Vec::with_capacity(BUFFER_LEN)).collect(),
@@ -197,7 +198,8 @@ impl Neighbours {
         self.entries.len()
     }
 
-    /// Lets a packet wait for its neighbour, which is asked for if that was not done yet.
+    /// Lets a packet wait for its neighbour, which is asked for if that was not done yet. What
+    /// waited for another one that gives way to it leaves by [`Neighbours::next_leaving`].
     ///
     /// # Errors
     /// When there is no room.
@@ -221,7 +223,8 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Asks for a neighbour before a packet comes for it, where there is room.
+    /// Asks for a neighbour before a packet comes for it, where there is room. What waited for
+    /// another one leaves as with [`Neighbours::wait`].
     pub fn look_for(&mut self, wanted: Wanted, now: Ticks, ask: impl FnOnce(Question)) {
         if !self.by_address.contains_key(&(wanted.link, wanted.address)) {
             // Without room it is asked for when a packet comes.
@@ -231,18 +234,45 @@ impl Neighbours {
 
     fn add(&mut self, wanted: Wanted, now: Ticks, ask: impl FnOnce(Question)) -> Result<u32, Full> {
         let Wanted { link, address, listed } = wanted;
-        let Reverse(number) = self.free.pop().ok_or(Full::Neighbours)?;
-        let may_ask = self.questions.conforms(now, 1);
+        let (number, may_ask) = match self.free.pop() {
+            Some(Reverse(number)) => (number, self.questions.conforms(now, 1)),
+            None => (self.make_way(now).ok_or(Full::Neighbours)?, true),
+        };
         let (questions, after) = if may_ask { (1, self.second) } else { (0, self.later()) };
         let at = now.saturating_add(after);
         let state = State::Incomplete { questions };
-        self.entries[number as usize] = Some(Entry { link, address, listed, mac: None, state, at });
+        let entry = Entry { link, address, listed, mac: None, state, at, since: now };
+        self.entries[number as usize] = Some(entry);
+        self.note_asked(number, now);
         self.by_address.insert((link, address), number);
         self.due = self.due.min(at);
         if may_ask {
             ask(Question { link, address, to: None });
         }
         Ok(number)
+    }
+
+    fn note_asked(&mut self, number: u32, now: Ticks) {
+        if self.asked.len() >= 2 * self.entries.len() {
+            let entries = &self.entries;
+            self.asked.retain(|asked| gives_way(entries, *asked));
+        }
+        self.asked.push_back((number, now));
+    }
+
+    /// The number of the one that gives way to a new one, for which a question is taken.
+    fn make_way(&mut self, now: Ticks) -> Option<u32> {
+        while self.asked.front().is_some_and(|asked| !gives_way(&self.entries, *asked)) {
+            self.asked.pop_front();
+        }
+        let (number, since) = *self.asked.front()?;
+        let had_time = now.saturating_sub(since) >= self.second / 1000 * ANSWER_MS;
+        if !had_time || !self.questions.conforms(now, 1) {
+            return None;
+        }
+        self.asked.pop_front();
+        self.remove(number);
+        self.free.pop().map(|Reverse(number)| number)
     }
 
     /// Takes note of what the user knows of a neighbour: for ever, or as if it had answered, which
@@ -261,7 +291,8 @@ impl Neighbours {
             None => {
                 let Reverse(number) = self.free.pop()?;
                 let state = State::Stale;
-                let entry = Entry { link, address, listed, mac: None, state, at: Ticks::MAX };
+                let (mac, at) = (None, Ticks::MAX);
+                let entry = Entry { link, address, listed, mac, state, at, since: now };
                 self.entries[number as usize] = Some(entry);
                 self.by_address.insert((link, address), number);
                 number
@@ -435,50 +466,18 @@ impl Entry {
     }
 }
 
-/// The addresses with which a question is asked.
-#[derive(Clone, Copy, Debug)]
-pub struct Asking {
-    /// The Ethernet address of the link.
-    pub mac: MacAddr,
-    /// The IPv4 address on it.
-    pub ipv4: Option<Ipv4Addr>,
-    /// The IPv6 address on it.
-    pub ipv6: Option<Ipv6Addr>,
-}
-
-impl Question {
-    /// Writes the question as a frame without a tag; its length, or none where the link has no
-    /// address of this version to ask with.
-    pub fn write(&self, own: Asking, frame: &mut [u8; nd::FRAME_LEN]) -> Option<usize> {
-        match self.address {
-            IpAddr::V4(target_ip) => {
-                let header = ethernet::Fields {
-                    destination: self.to.unwrap_or(MacAddr::BROADCAST),
-                    source: own.mac,
-                    ether_type: ethernet::TYPE_ARP,
-                };
-                let question = arp::Fields {
-                    operation: arp::OPERATION_REQUEST,
-                    sender_mac: own.mac,
-                    sender_ip: own.ipv4?,
-                    target_mac: MacAddr::ZERO,
-                    target_ip,
-                };
-                frame.first_chunk_mut().into_iter().for_each(|place| header.emit(place));
-                let rest = &mut frame[ethernet::HEADER_LEN..];
-                rest.first_chunk_mut().into_iter().for_each(|place| question.emit(place));
-                Some(ethernet::HEADER_LEN + arp::HEADER_LEN)
-            }
-            IpAddr::V6(target) => {
-                nd::solicit(frame, (own.mac, own.ipv6?), target, self.to);
-                Some(nd::FRAME_LEN)
-            }
-        }
-    }
+/// Whether a number is that of a neighbour which was asked for first at a time, has not answered
+/// and has no number of the user's.
+fn gives_way(entries: &[Option<Entry>], (number, since): (u32, Ticks)) -> bool {
+    let entry = entries.get(number as usize).copied().flatten();
+    entry.is_some_and(|one| one.since == since && one.mac.is_none() && one.listed.is_none())
 }
 
 /// Questions before a neighbour is given up, a second apart (RFC 4861 section 10).
 pub const QUESTIONS: u8 = 3;
+
+/// Milliseconds that a neighbour has to answer before it may give way to another one.
+pub const ANSWER_MS: Ticks = 100;
 
 /// Questions a second of all neighbours together.
 pub const QUESTIONS_PER_S: u32 = 1000;

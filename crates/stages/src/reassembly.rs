@@ -12,10 +12,12 @@
 //! never grows; keys, which others choose, are hashed under a secret.
 //!
 //! Its user decides: which fragments are refused and with what reason, what is kept of a datagram,
-//! whether fragments wait, and whether a new datagram is refused when the table is full or the
-//! oldest gives way.
+//! whether fragments wait ([`fragments`]), and whether a new datagram is refused when the table is
+//! full or the oldest gives way.
 
+pub mod fragments;
 mod parts;
+mod senders;
 
 use std::io;
 use std::ops::{Index, IndexMut};

@@ -31,6 +31,7 @@
 //! time. It deliberately has no colours, no second rate, no counters, and reads no clock.
 
 use std::hint::select_unpredictable;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zerocopy::FromZeros;
@@ -59,6 +60,35 @@ impl CommonMeter {
     /// Fills the bucket.
     pub fn fill(&self) {
         self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A meter of a worker, which has its bucket for itself or in common with other workers.
+#[derive(Clone, Debug, Default)]
+pub struct TeamMeter {
+    own: Meter,
+    common: Option<Arc<CommonMeter>>,
+}
+
+impl TeamMeter {
+    /// A meter that a worker has for itself.
+    pub fn new(own: Meter) -> TeamMeter {
+        TeamMeter { own, common: None }
+    }
+
+    /// Has the bucket of the first of some workers, which has the same rate, for its own.
+    pub fn join(&mut self, first: &mut TeamMeter) {
+        let common = first.common.get_or_insert_with(|| Arc::new(CommonMeter::default()));
+        self.common = Some(Arc::clone(common));
+    }
+
+    /// Whether a frame conforms, as [`Meter::conforms`] says.
+    #[inline]
+    pub fn conforms(&mut self, now: u64, length_bytes: u32) -> bool {
+        match &self.common {
+            None => self.own.conforms(now, length_bytes),
+            Some(common) => self.own.conforms_of(common, now, length_bytes),
+        }
     }
 }
 

@@ -106,6 +106,8 @@ pub mod v6 {
     pub const ECHO_REPLY: u8 = 129;
     /// Router solicitation, the first type of Neighbor Discovery (RFC 4861).
     pub const ROUTER_SOLICITATION: u8 = 133;
+    /// Router advertisement.
+    pub const ROUTER_ADVERTISEMENT: u8 = 134;
     /// Neighbor solicitation.
     pub const NEIGHBOR_SOLICITATION: u8 = 135;
     /// Neighbor advertisement.

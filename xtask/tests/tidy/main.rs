@@ -4,6 +4,7 @@
 //! A rule that a machine can hold stands here and not in a review. Each test names every place that
 //! breaks it and what to do.
 
+mod checks;
 mod circles;
 mod documented;
 mod documents;

@@ -48,6 +48,12 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     let configuration = Configuration::read(&args.file, Parts::all())
         .map_err(|error| Problem::from(RunError::from(error)))?;
     if args.check {
+        configuration
+            .function
+            .configured
+            .remarks()
+            .iter()
+            .for_each(|remark| tell(&format!("{remark}\n")));
         match args.json {
             true => print_json(&configuration.effective())?,
             false => print(&format!("{}: valid\n", args.file.display()))?,

@@ -1,6 +1,10 @@
 //! `plumbline set`: changes a running daemon.
 
-use daemon::protocol::Ask;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use daemon::protocol::{Ask, REQUEST_BYTES_MAX};
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
@@ -10,17 +14,23 @@ use crate::remote::Which;
 
 /// Changes a running daemon: applies an update of its function, or reloads the whole file.
 ///
-/// A change is the name of an update and its keys, or an update as JSON. Three words address the
-/// daemon itself: `reload` reads the file again and applies the differences, `save` writes the
-/// state file, `stop` stops the daemon cleanly.
+/// A change is the name of an update and its keys, or an update as JSON. A file of changes has one
+/// a line in either form, and goes to the daemon as a whole. Those that are refused are told by
+/// their lines, and the others take effect. Three words address the daemon itself: `reload` reads
+/// the file again and applies the differences, `save` writes the state file, `stop` stops the
+/// daemon cleanly.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// `reload`, `save`, `stop`, the name of an update, or an update as JSON
-    change: String,
+    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    change: Option<String>,
     /// Keys of the update, as key=value
     #[arg(value_name = "KEY=VALUE")]
     keys: Vec<String>,
+    /// A file of changes, one a line; `-` for the standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
     #[command(flatten)]
     which: Which,
     /// Print the answer as JSON
@@ -33,6 +43,7 @@ Examples:
   plumbline set reload
   plumbline set handover ipv4=10.0.0.7 base-station=10.1.0.2
   plumbline set '{\"handover\": {\"ipv4\": \"10.0.0.7\", \"base-station\": \"10.1.0.2\"}}' --name gateway
+  plumbline set --file changes.txt               # one a line: set-route prefix=10.0.0.0/8 next-hop=1
   plumbline schema --updates mobile-gateway      # every update with its keys";
 
 /// Runs `plumbline set`.
@@ -40,7 +51,10 @@ Examples:
 /// # Errors
 /// When no daemon answers, or the daemon refuses the change.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    let ask = ask(&args.change, &args.keys)?;
+    let ask = match (&args.file, &args.change) {
+        (Some(file), _) => return many(file, args),
+        (None, change) => ask(change.as_deref().unwrap_or_default(), &args.keys)?,
+    };
     let answer = args.which.connect()?.ask(ask)?;
     if args.json {
         print_json(&answer)?;
@@ -85,6 +99,80 @@ fn ask(change: &str, keys: &[String]) -> Result<Ask, Problem> {
     }
 }
 
+/// Sends the changes of a file, and tells what became of them.
+fn many(file: &Path, args: &Args) -> Result<Exit, Problem> {
+    let failed = |error: io::Error| {
+        let problem = Problem::of_usage(format!("the file cannot be read: {error}"), "");
+        problem.at("file", file.display())
+    };
+    let from: Box<dyn BufRead> = match file == Path::new("-") {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(BufReader::new(File::open(file).map_err(failed)?)),
+    };
+    let answer = args.which.connect()?.updates(Lines { from })?;
+    let count = |key: &str| answer[key].as_u64().unwrap_or_default();
+    let (applied, refused) = (count("applied"), count("refused"));
+    match args.json {
+        true => print_json(&answer)?,
+        false => print(&format!("applied: {applied}\nrefused: {refused}\n"))?,
+    }
+    if refused == 0 {
+        return Ok(Exit::Passed);
+    }
+    let errors = answer["errors"].as_array().into_iter().flatten();
+    let told = errors.map(|error| {
+        format!("line {}: {}", error["line"], error["what"].as_str().unwrap_or_default())
+    });
+    let told: Vec<String> = told.take(TOLD_MAX).collect();
+    let more = refused.saturating_sub(told.len() as u64);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let what = format!("{refused} changes were refused: {}{more}", told.join("; "));
+    let remedy = "mend these lines and send them again; the others have taken effect";
+    Err(Problem::of_usage(what, remedy).at("file", file.display()))
+}
+
+/// Lines of a file as the daemon takes them: JSON, which words become.
+struct Lines {
+    from: Box<dyn BufRead>,
+}
+
+impl Iterator for Lines {
+    type Item = io::Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<io::Result<Vec<u8>>> {
+        let mut line = Vec::new();
+        let most = REQUEST_BYTES_MAX as u64;
+        match self.from.by_ref().take(most).read_until(b'\n', &mut line) {
+            Ok(0) => None,
+            Ok(_) if line.len() as u64 == most => {
+                let what = format!("a line has more than {most} bytes");
+                Some(Err(io::Error::new(io::ErrorKind::InvalidData, what)))
+            }
+            Ok(_) => Some(Ok(as_json(line.trim_ascii()))),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+/// A line as JSON: the name of an update with its keys becomes an object. What cannot be one is
+/// left to the daemon to refuse.
+fn as_json(line: &[u8]) -> Vec<u8> {
+    if line.is_empty() || line.starts_with(b"{") || line.starts_with(b"#") {
+        return line.to_vec();
+    }
+    let text = String::from_utf8_lossy(line);
+    let mut words = text.split_ascii_whitespace();
+    let name = words.next().unwrap_or_default();
+    let keys: Vec<String> = words.map(str::to_owned).collect();
+    match ask(name, &keys) {
+        Ok(Ask::Set(update)) => update.to_string().into_bytes(),
+        _ => line.to_vec(),
+    }
+}
+
+/// Refused lines that are told in words.
+const TOLD_MAX: usize = 5;
+
 /// Parses `key=value`. A value that is not valid JSON is taken as a string.
 fn pair(text: &str) -> Result<(String, Value), Problem> {
     let Some((key, value)) = text.split_once('=') else {
@@ -110,5 +198,10 @@ mod tests {
         assert_eq!(ask("reload", &[]), Ok(Ask::Reload));
         assert!(ask("handover", &keys(&["teid"])).is_err());
         assert!(ask("{broken", &[]).is_err());
+        let line = as_json(b"remove-route prefix=10.0.0.0/8 vrf=2");
+        assert_eq!(line, br#"{"remove-route":{"prefix":"10.0.0.0/8","vrf":2}}"#);
+        for line in [&b"# a comment"[..], b"", b"{\"a\": 1}", b"set-route prefix"] {
+            assert_eq!(as_json(line), line);
+        }
     }
 }

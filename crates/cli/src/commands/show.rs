@@ -45,9 +45,10 @@ pub struct Args {
     /// The largest number of table entries to show
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     limit: usize,
-    /// The worker whose table entries are shown
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    worker: usize,
+    /// The worker whose table entries are shown, in place of the first one's with the sums of what
+    /// each worker counts
+    #[arg(long, value_name = "NUMBER")]
+    worker: Option<usize>,
     /// With `table`: only the entries that this leads to, of all workers: an address, or one with a
     /// port
     #[arg(long = "for", value_name = "ADDRESS[:PORT]")]
@@ -218,26 +219,27 @@ impl What {
 /// Fetches the entries of a table page by page, up to the limit.
 fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
     let mut entries: Vec<Value> = Vec::new();
-    let mut worker = if args.sought.is_some() { 0 } else { args.worker };
+    // What is sought is asked of one worker after the other.
+    let mut turn = 0;
     let mut from = Some(0);
     while let Some(place) = from.filter(|_| entries.len() < args.limit) {
         let page = client.ask(Ask::Table {
             name: args.table.clone().unwrap_or_default(),
-            worker,
+            worker: if args.sought.is_some() { Some(turn) } else { args.worker },
             from: place,
             limit: if args.sought.is_some() { usize::MAX } else { args.limit - entries.len() },
             of: args.sought,
         })?;
         for entry in page["entries"].as_array().into_iter().flatten() {
             // What every worker has is shown once.
-            if worker == 0 || args.sought.is_none() || !entries.contains(entry) {
+            if turn == 0 || args.sought.is_none() || !entries.contains(entry) {
                 entries.push(entry.clone());
             }
         }
         from = page["next"].as_u64();
-        let is_last = page["workers"].as_u64().is_none_or(|count| worker as u64 + 1 >= count);
+        let is_last = page["workers"].as_u64().is_none_or(|count| turn as u64 + 1 >= count);
         if from.is_none() && args.sought.is_some() && !is_last {
-            (worker, from) = (worker + 1, Some(0));
+            (turn, from) = (turn + 1, Some(0));
         }
     }
     entries.truncate(args.limit);

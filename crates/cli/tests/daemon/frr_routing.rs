@@ -127,7 +127,7 @@ fn ask(router: &Child, what: Ask) -> Value {
 fn rows(router: &Child, table: &str) -> Vec<Value> {
     let page = ask(
         router,
-        Ask::Table { name: table.to_owned(), worker: 0, from: 0, limit: 1000, of: None },
+        Ask::Table { name: table.to_owned(), worker: None, from: 0, limit: 1000, of: None },
     );
     page["entries"].as_array().expect("a list").clone()
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,15 @@ pub struct Lab {
 pub struct Child {
     pub child: netns::Child,
     pub socket: PathBuf,
+    /// The log so far.
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Child {
+    /// The lines of its log so far.
+    pub fn logged(&self) -> Vec<String> {
+        self.log.lock().expect("nobody panics").clone()
+    }
 }
 
 /// The tester's end of a link.
@@ -96,8 +105,14 @@ impl Lab {
             panic!("{line}");
         }
         // Its log goes on until it ends.
-        thread::spawn(move || errors.lines().for_each(drop));
-        Child { child, socket: PathBuf::from(socket) }
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&log);
+        thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                written.lock().expect("nobody panics").push(line);
+            }
+        });
+        Child { child, socket: PathBuf::from(socket), log }
     }
 
     /// The far end of a link, as a packet socket.

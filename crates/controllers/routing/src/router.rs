@@ -114,6 +114,7 @@ impl Router {
             ip,
             ipv6,
             bfd: None,
+            name: None,
         })
     }
 

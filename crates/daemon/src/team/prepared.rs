@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use engine::Port;
+use engine::{Port, Refusal};
 use functions::{AnyUpdate, Configured, Invalid, Running};
 use host::Machines;
 use machine::clock::{self, Clock};
@@ -70,21 +70,25 @@ impl Prepared {
                 unusable(format!("it was saved under another `{key}`, which {what}"))
             })?;
         while let Some(update) = before.next(&*self.config)? {
-            self.apply(&update).or_else(|why| before.refuse(why))?;
+            match self.apply(&update) {
+                // What a file of rows has no more needs no removal.
+                Err((Refusal::NotFound, _)) if update.kind().starts_with("remove-") => {}
+                done => done.or_else(|(_, why)| before.refuse(why))?,
+            }
         }
         before.tell()?;
-        differing.iter().try_for_each(|update| self.apply(update).map_err(unusable))
+        differing.iter().try_for_each(|update| self.apply(update).map_err(|(_, why)| unusable(why)))
     }
 
     /// Applies a change on the workers that it concerns, and returns why one of them refuses it.
-    fn apply(&mut self, update: &AnyUpdate) -> Result<(), String> {
+    fn apply(&mut self, update: &AnyUpdate) -> Result<(), (Refusal, String)> {
         let (count, steering) = (self.functions.len(), self.config.steering(update));
         let mut outcome = Ok(());
         for (index, function) in self.functions.iter_mut().enumerate() {
             if steering.is_none_or(|bits| worker(bits, count) == index)
                 && let Err(why) = function.apply(update.clone(), clock::now())
             {
-                outcome = Err(format!("{update:?}: {why}"));
+                outcome = Err((why, format!("{update:?}: {why}")));
             }
         }
         outcome

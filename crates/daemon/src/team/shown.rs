@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use function_kit::{Condition, Measured, Neighbour, Spoken, Sum};
 use functions::{Running, TablePage};
 use machine::clock;
+use packet::PortId;
 use serde_json::{Map, Value, json};
 
 use super::Team;
@@ -42,6 +43,32 @@ impl Team {
             let known: HashSet<_> = all.iter().map(key).collect();
             let new: Vec<_> = found.into_iter().filter(|one| !known.contains(&key(one))).collect();
             all.extend(new);
+        }
+        Ok(all)
+    }
+
+    /// Tells all workers what the link of a port carries.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn set_mtu(&mut self, port: PortId, mtu: u16) -> Result<(), Refused> {
+        self.members.iter_mut().try_for_each(|member| member.look(move |it| it.set_mtu(port, mtu)))
+    }
+
+    /// Returns the tally that grows with each line of the function.
+    pub fn lines_told_by(&self) -> Option<&'static str> {
+        self.config.lines_told_by()
+    }
+
+    /// Takes the lines that the function has for the log, with their workers.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn lines(&mut self) -> Result<Vec<(usize, String)>, Refused> {
+        let mut all = Vec::new();
+        for (worker, member) in self.members.iter_mut().enumerate() {
+            let lines = member.look(|function| function.lines())?;
+            all.extend(lines.into_iter().map(|line| (worker, line)));
         }
         Ok(all)
     }

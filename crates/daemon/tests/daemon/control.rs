@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::client::Client;
 use daemon::protocol::{Ask, REQUEST_BYTES_MAX};
 
 use crate::kit::{BRIDGE, Run, start, try_start};
@@ -93,4 +94,42 @@ fn the_socket_has_its_mode_and_goes_with_the_daemon() {
     let run = try_start(BRIDGE, true, folder).expect("it starts");
     assert_eq!(mode(&run), 0o600);
     run.ask(Ask::Ready).expect("it is served");
+}
+
+#[test]
+fn many_changes_go_in_one_request() {
+    let run = start(BRIDGE);
+    let station = |number: u32| {
+        let mac = format!("02:00:00:00:{:02x}:{:02x}", number >> 8, number & 255);
+        serde_json::json!({"set-station": {"mac": mac, "port": "uplink"}}).to_string()
+    };
+    let mut lines: Vec<String> = (0..3000).map(station).collect();
+    lines[4] = "{\"set-station\"".to_owned();
+    lines[6] = r#"{"remove-station": {"mac": "02:00:00:00:99:99"}}"#.to_owned();
+    lines[8] = "# a comment".to_owned();
+    let text = format!(
+        "{{\"version\":1,\"id\":9,\"ask\":\"updates\"}}\n{}\n\n{{\"version\":1,\"ask\":\"ready\"}}\n",
+        lines.join("\n")
+    );
+    let answers = exchange(&run, text.as_bytes());
+    let answers: Vec<serde_json::Value> =
+        answers.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told = &answers[0]["ok"];
+    assert_eq!(
+        (&answers[0]["id"], &told["applied"], &told["refused"]),
+        (&9.into(), &2997.into(), &2.into())
+    );
+    let errors = told["errors"].as_array().expect("a list");
+    assert_eq!((&errors[0]["line"], &errors[1]["line"]), (&5.into(), &7.into()));
+    assert_eq!(errors[1]["what"], "no such entry");
+    assert_eq!(answers[1]["ok"]["function"], "l2-switch", "the connection goes on");
+    // The client's own way, and a line that is none.
+    let lines = [station(7), String::new(), station(8)].map(|line| Ok(line.into_bytes()));
+    let mut client = Client::connect(&run.socket).expect("it listens");
+    let told = client.updates(lines.into_iter()).expect("it answers");
+    assert_eq!((&told["applied"], &told["refused"]), (&2.into(), &0.into()));
+    let long = vec![b'x'; 2 * REQUEST_BYTES_MAX];
+    let refused = client.updates([Ok(long)].into_iter()).expect_err("no change is so long");
+    assert!(refused.to_string().contains("has more than"), "{refused}");
+    run.ask(Ask::Ready).expect("others are served");
 }

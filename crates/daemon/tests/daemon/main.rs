@@ -2,6 +2,7 @@
 //! away.
 
 mod alarms;
+mod bulk;
 mod captures;
 mod changes;
 mod control;

@@ -90,7 +90,7 @@ fn frames_that_follow_each_other_are_joined_where_all_ways_out_take_them() {
     let mut batch = batch(8, LONG_BYTES_MAX);
     assert!(taken(&mut batch).iter().all(|taken| taken.0 == 1), "nobody asked for it");
     assert_eq!((batch.len(), batch.has_long()), (6, false));
-    batch.set_joins(true);
+    batch.set_joins(Joins { segments: true, ..Joins::default() });
     let whole = [(1, 0), (0, 1), (0, 1), (1, 0), (0, 1), (0, 1)];
     let lens = frames.iter().map(Vec::len);
     let expected: Vec<_> = whole.iter().zip(lens).map(|(one, len)| (one.0, one.1, len)).collect();
@@ -105,6 +105,165 @@ fn frames_that_follow_each_other_are_joined_where_all_ways_out_take_them() {
         }
         assert!(cut.is_done());
     }
+}
+
+/// A datagram of UDP over IPv4 or IPv6 with the checksum that is right, and the same with one that
+/// is begun alone; `options` are words between the headers of IPv4.
+fn datagram(ipv6: bool, port: u8, options: usize, payload: &[u8]) -> [(Vec<u8>, Header); 2] {
+    let sum = |bytes: &[u8], begin: u32| {
+        let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+        let mut sum = bytes.chunks(2).map(word).sum::<u32>() + begin;
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum
+    };
+    let [high, low] = (8 + payload.len() as u16).to_be_bytes();
+    let mut frame = vec![2; 12];
+    let addresses = if ipv6 { 22..54 } else { 26..34 };
+    match ipv6 {
+        true => {
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, high, low, 17, 64]);
+            frame.extend(0..32);
+        }
+        false => {
+            let [high, low] = (28 + 4 * options as u16 + payload.len() as u16).to_be_bytes();
+            frame.extend([8, 0, 0x45 + options as u8, 0, high, low, 0, 7, 0x40, 0, 64, 17, 0, 0]);
+            frame.extend([192, 0, 2, 1, 198, 51, 100, 2]);
+            frame.extend([1].repeat(4 * options));
+            let head = !sum(&frame[14..], 0) as u16;
+            frame[24..26].copy_from_slice(&head.to_be_bytes());
+        }
+    }
+    let at = frame.len();
+    frame.extend([0x80, port, 20, port, high, low, 0, 0]);
+    frame.extend(payload);
+    let pseudo = sum(&frame[addresses], 17 + 8 + payload.len() as u32);
+    let mut begun = frame.clone();
+    begun[at + 6..at + 8].copy_from_slice(&(pseudo as u16).to_be_bytes());
+    let whole = match !sum(&frame[at..], pseudo) as u16 {
+        0 => 0xffff,
+        whole => whole,
+    };
+    frame[at + 6..at + 8].copy_from_slice(&whole.to_be_bytes());
+    let lacks = Header {
+        flags: Header::NEEDS_CHECKSUM,
+        checksum_start: at as u16,
+        checksum_offset: 6,
+        ..Header::default()
+    };
+    [(frame, Header::default()), (begun, lacks)]
+}
+
+/// All frames of a batch, long ones cut; without the identification, which says nothing of a
+/// datagram that stays whole, and the checksum over it.
+fn cut(batch: &Batch) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for slot in batch.slots() {
+        match batch.long(slot) {
+            None => all.push(batch.frame(slot).to_vec()),
+            Some(long) => {
+                super::pieces(batch.frame(slot), long, |parts| all.push(parts.concat()));
+            }
+        }
+    }
+    all.iter_mut().for_each(|frame| erase(frame));
+    all
+}
+
+fn erase(frame: &mut [u8]) {
+    if frame[12] == 8 {
+        frame[18..20].fill(0);
+        frame[24..26].fill(0);
+    }
+}
+
+fn joining_datagrams(except: &'static [u16]) -> Batch {
+    let mut batch = batch(BATCH_MAX, LONG_BYTES_MAX);
+    batch.set_joins(Joins { segments: false, datagrams: true, except });
+    batch
+}
+
+#[test]
+fn datagrams_that_follow_each_other_are_joined_whatever_their_sender_left_to_a_card() {
+    // Of two flows; the last but one of the first is shorter than others.
+    let sent = [(1, 18), (2, 18), (1, 18), (1, 18), (2, 18), (1, 10), (1, 18)];
+    let mut intake = Intake::default();
+    for (ipv6, way) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+        // One port is that of datagrams which the function reads.
+        for (except, expected) in [(&[][..], vec![64, 36, 18]), (&[0x1402], vec![64, 18, 18, 18])] {
+            let mut batch = joining_datagrams(except);
+            for (number, (port, len)) in sent.into_iter().enumerate() {
+                let payload: Vec<u8> = (0..len).map(|at| at ^ number as u8).collect();
+                let (frame, header) = &datagram(ipv6, port, 0, &payload)[way];
+                intake.take(&mut batch, PortId(1), [frame, &[], &[]], header);
+            }
+            intake.end(&mut batch);
+            let head_len = if ipv6 { 62 } else { 42 };
+            let found: Vec<usize> =
+                batch.slots().map(|slot| batch.frame_len(slot) - head_len).collect();
+            assert_eq!(found, expected, "{ipv6} {way} {except:?}");
+        }
+    }
+}
+
+#[test]
+fn no_datagram_overtakes_another_of_its_flow_whatever_stands_between_them() {
+    let mut seed = 1_u64;
+    let mut below = |end: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % end
+    };
+    let (mut intake, mut joined) = (Intake::default(), 0);
+    for round in 0..300 {
+        let mut batch = joining_datagrams(&[]);
+        let mut expected = Vec::new();
+        for number in 0..40_u8 {
+            let (ipv6, port) = (below(4) == 0, below(6) as u8);
+            let options = if below(8) == 0 { 2 } else { 0 };
+            let len = [18, 18, 18, 17, 4, 0, 100][below(7)];
+            let payload = vec![number; len];
+            let (mut frame, mut header) = datagram(ipv6, port, options, &payload)[below(2)].clone();
+            match below(10) {
+                // Cut by nobody yet.
+                0 if len == 100 => {
+                    header = Header { gso: Gso::Udp, segment_len: 30, ..header };
+                    let mut whole = frame.clone();
+                    let mut segments = segments(&mut whole, &header).expect("datagrams");
+                    while let Some(parts) = segments.next_frame(&whole) {
+                        expected.push(parts.concat());
+                    }
+                }
+                // Wrong on the way.
+                1 if header.is_nothing() => {
+                    *frame.last_mut().expect("it has bytes") ^= 1;
+                    expected.push(frame.clone());
+                }
+                _ => expected.push(datagram(ipv6, port, options, &payload)[0].0.clone()),
+            }
+            let taken = intake.take(&mut batch, PortId(1), [&frame, &[], &[]], &header);
+            joined += taken.joined;
+            while !intake.is_idle() {
+                intake.go_on(&mut batch, PortId(1), 9);
+            }
+        }
+        intake.end(&mut batch);
+        let found = cut(&batch);
+        expected.iter_mut().for_each(|frame| erase(frame));
+        let of = |ipv6: bool, port: u8, frames: &[Vec<u8>]| -> Vec<Vec<u8>> {
+            let is_its = |frame: &&Vec<u8>| {
+                let at = if ipv6 { 54 } else { 14 + usize::from(frame[14] & 15) * 4 };
+                (frame[12] == 0x86) == ipv6 && frame[at + 1] == port
+            };
+            frames.iter().filter(is_its).cloned().collect()
+        };
+        assert_eq!(found.len(), expected.len(), "round {round}");
+        for (ipv6, port) in (0..6).flat_map(|port| [(false, port), (true, port)]) {
+            let [found, expected] = [&found, &expected].map(|frames| of(ipv6, port, frames));
+            assert_eq!(found, expected, "round {round}, {ipv6} {port}");
+        }
+    }
+    assert!(joined > 1000, "{joined}");
 }
 
 #[test]
@@ -137,6 +296,7 @@ fn what_is_too_long_or_not_what_is_said_is_counted() {
 struct Keeper {
     kept: Vec<(u8, usize)>,
     room: usize,
+    kinds: Kinds,
 }
 
 impl Port for Keeper {
@@ -147,14 +307,15 @@ impl Port for Keeper {
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], _: Ticks) -> usize {
         let taken = slots.len().min(self.room - self.kept.len());
         let of = |slot: &Slot| (batch.frame(*slot)[41], batch.frame_len(*slot) - 54);
-        assert!(slots.iter().all(|slot| batch.long(*slot).is_none()), "pieces alone");
+        let has_long = slots.iter().any(|slot| batch.long(*slot).is_some());
+        assert!(!has_long || self.kinds.tcp_ipv4, "pieces alone");
         self.kept.extend(slots[..taken].iter().map(of));
         taken
     }
 }
 
 #[test]
-fn a_port_that_takes_no_long_segments_gets_pieces_in_their_order() {
+fn a_port_gets_long_segments_of_the_kinds_that_it_takes_and_pieces_of_others_in_their_order() {
     let room = Room { headroom: 128, frame: 1514, long: LONG_BYTES_MAX };
     let mut cutting = Cutting::new(room).expect("memory");
     let mut batch = batch(8, LONG_BYTES_MAX);
@@ -165,16 +326,25 @@ fn a_port_that_takes_no_long_segments_gets_pieces_in_their_order() {
     };
     [100, 1200, 200, 2100, 60_000].into_iter().for_each(&mut add);
     let mut keeper = Keeper { room: 1000, ..Keeper::default() };
-    let sent = cutting.transmit(&mut keeper, &mut batch, &[0, 1, 2, 3], 0);
+    let sent = cutting.transmit((&mut keeper, Kinds::NONE), &mut batch, &[0, 1, 2, 3], 0);
     assert_eq!(sent, Sent { accepted: 4, unfit: 0 });
     let lens: Vec<usize> = keeper.kept.iter().map(|piece| piece.1).collect();
     assert_eq!(lens, [100, 1000, 200, 200, 1000, 1000, 100]);
+    for (kinds, expected) in [
+        (Kinds { tcp_ipv4: false, ..Kinds::ALL }, lens.clone()),
+        (Kinds { tcp_ipv4: true, ..Kinds::NONE }, vec![100, 1200, 200, 2100]),
+    ] {
+        let mut keeper = Keeper { room: 1000, kinds, ..Keeper::default() };
+        let sent = cutting.transmit((&mut keeper, kinds), &mut batch, &[0, 1, 2, 3], 0);
+        assert_eq!(sent, Sent { accepted: 4, unfit: 0 });
+        assert_eq!(keeper.kept.iter().map(|piece| piece.1).collect::<Vec<_>>(), expected);
+    }
     // It is full within the second one.
     let mut keeper = Keeper { room: 3, ..Keeper::default() };
-    let sent = cutting.transmit(&mut keeper, &mut batch, &[3, 1], 0);
+    let sent = cutting.transmit((&mut keeper, Kinds::NONE), &mut batch, &[3, 1], 0);
     assert_eq!(sent, Sent { accepted: 1, unfit: 0 });
     // Somebody has made something else of it.
     batch.frame_mut(4)[23] = 1;
-    let sent = cutting.transmit(&mut keeper, &mut batch, &[4], 0);
+    let sent = cutting.transmit((&mut keeper, Kinds::NONE), &mut batch, &[4], 0);
     assert_eq!(sent, Sent { accepted: 0, unfit: 1 });
 }

@@ -171,7 +171,7 @@ pub struct Config {
     /// what every host takes (RFC 9293 section 3.7.1); 0 leaves it as it is.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 536}]))]
     pub mss_clamp: u16,
-    /// ICMP errors of its own a second at most, by each worker: about packets whose time to live
+    /// ICMP errors of its own a second at most, of all workers: about packets whose time to live
     /// ends here, and those of subscribers that get no session (RFC 5508 REQ-8, RFC 6888 REQ-11); 0
     /// for none.
     #[schemars(range(max = 1_000_000))]

@@ -266,6 +266,16 @@ impl Interfaces {
         Some((target, mac?))
     }
 
+    /// Whether an address is an interface's own, or on the outside one of pools for which it
+    /// answers now; virtual ones are not.
+    pub(crate) fn has(&self, port: PortId, address: Ipv4Addr) -> bool {
+        let is_pool = || first_of_side(port) == OUTSIDE && self.is_outside(address);
+        address == self.ip(port)
+            || self.answers_pools
+                && self.virtuals.get(port.0.into(), address.into()).is_none()
+                && is_pool()
+    }
+
     /// The MAC address with which an interface answers for an address that it answers for: its own,
     /// a virtual one, or one of hosts inside, for which it may stand aside.
     pub(crate) fn answer(&self, port: PortId, address: IpAddr) -> Option<MacAddr> {

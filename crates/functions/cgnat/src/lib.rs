@@ -88,7 +88,12 @@ impl NetworkFunction for Cgnat {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update;
     type Function = Pipeline;
+
+    fn meant(_: &Config, said: Update) -> Result<Update, Invalid> {
+        Ok(said)
+    }
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         validate::validate(config)
@@ -125,6 +130,10 @@ impl NetworkFunction for Cgnat {
 
     fn machines(function: &mut Pipeline) -> Vec<Companion> {
         function.machines()
+    }
+
+    fn join(function: &mut Pipeline, first: &mut Pipeline, _: usize) {
+        function.icmp_host.join(&mut first.icmp_host);
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
@@ -179,7 +188,7 @@ impl NetworkFunction for Cgnat {
     }
 
     fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
-        shown::neighbours(function.neighbours.as_deref(), limit)
+        shown::neighbours((function.neighbours.as_deref(), &function.conflicts), limit)
     }
 
     fn table_found(

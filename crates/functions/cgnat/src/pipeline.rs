@@ -25,6 +25,7 @@ use crate::types::ending::Ending;
 use crate::fragments::followed::Followed;
 use crate::icmp::answers::IcmpHost;
 use crate::mtu::long::Long;
+use crate::neighbours::conflicts::Conflicts;
 use crate::neighbours::table::Neighbours;
 
 /// A running NAT on one worker.
@@ -59,6 +60,8 @@ pub struct Pipeline {
     pub(crate) long: Box<Long>,
     /// None where every next hop has a configured MAC address.
     pub(crate) neighbours: Option<Box<Neighbours>>,
+    /// Who else has its addresses.
+    pub(crate) conflicts: Conflicts,
     pub(crate) replication: Option<Box<Replication>>,
     /// The address of the other NAT, where the configuration tells it.
     pub(crate) peer: Option<IpAddr>,
@@ -169,6 +172,7 @@ impl Pipeline {
             limits_lengths: interfaces.shortest_mtu().is_some(),
             long: Long::new(),
             neighbours: Neighbours::new(config, shard, clock).map(Box::new),
+            conflicts: Conflicts::new(clock),
             interfaces,
             scratch: Box::new(Scratch::new()),
             sweep: Sweep::new(&state, &clock, now),

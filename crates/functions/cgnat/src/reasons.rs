@@ -191,6 +191,8 @@ tallies! {
     Injected = "injected",
     /// ARP requests answered.
     ArpAnswered = "arp-answered",
+    /// ARP of others that says an address of the NAT's is theirs.
+    AddressConflicts = "address-conflicts",
     /// Neighbour solicitations answered.
     NdAnswered = "nd-answered",
     /// Payloads in which a gateway replaced something.

@@ -3,14 +3,19 @@
 
 use function_kit::{Condition, Neighbour, Severity, When, station};
 
+use crate::neighbours::conflicts::Conflicts;
 use crate::neighbours::table::Neighbours;
 
-/// Next hops that are asked for their MAC address.
-pub(crate) fn neighbours(all: Option<&Neighbours>, limit: usize) -> Vec<Neighbour> {
+/// Stations that have an address of the NAT's, and next hops that are asked for their MAC address.
+pub(crate) fn neighbours(
+    (all, conflicts): (Option<&Neighbours>, &Conflicts),
+    limit: usize,
+) -> Vec<Neighbour> {
     let shown = |(interface, one): (String, &stages::neighbours::Entry)| {
         station(interface, one.address, one.state(), one.mac)
     };
-    all.into_iter().flat_map(Neighbours::entries).map(shown).take(limit).collect()
+    let asked = all.into_iter().flat_map(Neighbours::entries).map(shown);
+    conflicts.shown().chain(asked).take(limit).collect()
 }
 
 /// What raises alarms.
@@ -45,6 +50,16 @@ pub(crate) const CONDITIONS: &[Condition] = &[
         &["unresolved"],
         "packets are dropped because a next hop does not answer to ARP or Neighbor Discovery",
     ),
+    Condition {
+        cause: "address-conflict",
+        severity: Severity::Major,
+        when: When::Neighbour {
+            protocol: "arp",
+            state: stages::duplicates::STATE,
+            told_by: &["address-conflicts"],
+        },
+        text: "another station has an address of the NAT's, and hosts may send there instead",
+    },
     Condition {
         cause: "replication-lost",
         severity: Severity::Major,

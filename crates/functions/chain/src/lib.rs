@@ -47,10 +47,19 @@ impl<L: Members> NetworkFunction for Chain<L> {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update;
     type Function = Pipeline;
+
+    fn meant(_: &Config, said: Update) -> Result<Update, Invalid> {
+        Ok(said)
+    }
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         config::validate(config, L::KINDS)
+    }
+
+    fn remarks(config: &Config) -> Vec<String> {
+        config.members().iter().flat_map(|member| member.remarks()).collect()
     }
 
     fn take_secrets(config: &mut Config, from: &Config) {
@@ -81,6 +90,10 @@ impl<L: Members> NetworkFunction for Chain<L> {
 
     fn machines(function: &mut Pipeline) -> Vec<Companion> {
         function.machines()
+    }
+
+    fn join(function: &mut Pipeline, first: &mut Pipeline, workers: usize) {
+        function.join(first, workers);
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {

@@ -184,6 +184,13 @@ impl Pipeline {
         all.take(limit).collect()
     }
 
+    /// Each function takes the rates of that of the first of some workers for its own.
+    pub(super) fn join(&mut self, first: &mut Pipeline, workers: usize) {
+        for (own, first) in self.hops.iter_mut().zip(&mut first.hops) {
+            own.function.join(&mut *first.function, workers);
+        }
+    }
+
     /// The machines beside the functions.
     pub(super) fn machines(&mut self) -> Vec<Companion> {
         self.hops.iter_mut().flat_map(|hop| hop.function.machines()).collect()

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
 pub use crate::running::Running;
-use crate::shown::{Condition, Measured, Spoken};
+use crate::shown::{Condition, Measured, Spoken, Summed};
 use crate::sought::Sought;
 use crate::unit::{
     FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
@@ -60,6 +60,10 @@ pub trait Configured: Any + Send + Sync {
     fn conditions(&self) -> &'static [Condition];
     /// See [`NetworkFunction::SPEAKS`].
     fn speaks(&self) -> &'static [Spoken];
+    /// See [`NetworkFunction::SUMMED`].
+    fn summed(&self) -> &'static [Summed];
+    /// See [`NetworkFunction::LINES_TOLD_BY`].
+    fn lines_told_by(&self) -> Option<&'static str>;
     /// See [`NetworkFunction::MEASURED`].
     fn measured(&self) -> &'static [Measured];
     /// See [`NetworkFunction::ports`].
@@ -86,6 +90,10 @@ pub trait Configured: Any + Send + Sync {
         clock: Clock,
         now: Ticks,
     ) -> Result<Box<dyn Running>, SetupError>;
+    /// See [`NetworkFunction::advice`].
+    fn advice(&self, update: &AnyUpdate, why: Refusal) -> String;
+    /// See [`NetworkFunction::remarks`].
+    fn remarks(&self) -> Vec<String>;
     /// See [`NetworkFunction::take_secrets`].
     fn with_secrets_of(&self, from: &dyn Configured) -> Arc<dyn Configured>;
     /// Reads a change.
@@ -166,7 +174,7 @@ impl<N: NetworkFunction> Kind for Unit<N> {
     }
 
     fn update_schema(&self) -> Schema {
-        schemars::schema_for!(N::Update)
+        schemars::schema_for!(N::Said)
     }
 
     fn read(&self, keys: Map<String, Value>) -> Result<Arc<dyn Configured>, Invalid> {
@@ -217,6 +225,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         N::SPEAKS
     }
 
+    fn summed(&self) -> &'static [Summed] {
+        N::SUMMED
+    }
+
+    fn lines_told_by(&self) -> Option<&'static str> {
+        N::LINES_TOLD_BY
+    }
+
     fn measured(&self) -> &'static [Measured] {
         N::MEASURED
     }
@@ -258,6 +274,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         Ok(Box::new(State::<N>(N::function(&self.0, shard, clock, now)?)))
     }
 
+    fn advice(&self, update: &AnyUpdate, why: Refusal) -> String {
+        update.typed().map_or_else(String::new, |update| N::advice(&self.0, update, why))
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        N::remarks(&self.0)
+    }
+
     fn with_secrets_of(&self, from: &dyn Configured) -> Arc<dyn Configured> {
         let (mut config, from): (_, &dyn Any) = (self.0.clone(), from);
         if let Some(from) = from.downcast_ref::<OfKind<N>>() {
@@ -267,13 +291,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
     }
 
     fn update(&self, update: &Value) -> Result<AnyUpdate, Invalid> {
-        parsed::<N::Update>("update", update.clone()).map(AnyUpdate::of)
+        let said = parsed::<N::Said>("update", update.clone())?;
+        N::meant(&self.0, said).map(AnyUpdate::of)
     }
 
     fn update_of(&self, text: &[u8]) -> Option<Result<AnyUpdate, Invalid>> {
         // The way by a value is ten times as long; it says what is wrong.
-        match serde_json::from_slice::<N::Update>(text) {
-            Ok(update) => Some(Ok(AnyUpdate::of(update))),
+        match serde_json::from_slice::<N::Said>(text) {
+            Ok(said) => Some(N::meant(&self.0, said).map(AnyUpdate::of)),
             Err(_) => serde_json::from_slice(text).ok().map(|value| self.update(&value)),
         }
     }
@@ -349,6 +374,10 @@ impl<N: NetworkFunction> Running for State<N> {
         self.0.state_bytes()
     }
 
+    fn reads_datagrams(&self) -> &'static [u16] {
+        self.0.reads_datagrams()
+    }
+
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         self.0.make_room(room)
     }
@@ -410,6 +439,10 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn wind_down(&mut self) -> u64 {
         N::wind_down(&mut self.0)
+    }
+
+    fn lines(&mut self) -> Vec<String> {
+        N::lines(&mut self.0)
     }
 
     fn set_mtu(&mut self, port: PortId, mtu: u16) {

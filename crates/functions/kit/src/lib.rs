@@ -30,6 +30,6 @@ pub use host_interface::{HostInterface, HostPlace};
 pub use keys::Invalid;
 pub use port_name::PortName;
 pub use protocol_kit::{Companion, Neighbour};
-pub use shown::{Condition, Measured, Severity, Spoken, Sum, When, station};
+pub use shown::{Condition, Measured, Severity, Spoken, Sum, Summed, When, station};
 pub use sought::Sought;
 pub use unit::{FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};

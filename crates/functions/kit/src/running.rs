@@ -27,6 +27,8 @@ pub trait Running: Any + Send {
     fn tallies(&self) -> &[u64];
     /// See [`Function::state_bytes`].
     fn state_bytes(&self) -> usize;
+    /// See [`Function::reads_datagrams`].
+    fn reads_datagrams(&self) -> &'static [u16];
     /// See [`Function::make_room`].
     ///
     /// # Errors
@@ -65,6 +67,8 @@ pub trait Running: Any + Send {
     fn machines(&mut self) -> Vec<Companion>;
     /// See [`NetworkFunction::wind_down`](crate::NetworkFunction::wind_down).
     fn wind_down(&mut self) -> u64;
+    /// See [`NetworkFunction::lines`](crate::NetworkFunction::lines).
+    fn lines(&mut self) -> Vec<String>;
     /// See [`NetworkFunction::set_mtu`](crate::NetworkFunction::set_mtu).
     fn set_mtu(&mut self, port: PortId, mtu: u16);
     /// See [`NetworkFunction::join`](crate::NetworkFunction::join); both are of one configuration.
@@ -96,6 +100,10 @@ impl Function for Box<dyn Running> {
 
     fn state_bytes(&self) -> usize {
         (**self).state_bytes()
+    }
+
+    fn reads_datagrams(&self) -> &'static [u16] {
+        (**self).reads_datagrams()
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {

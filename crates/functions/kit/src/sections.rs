@@ -22,6 +22,90 @@ pub enum Dir {
     Bidir,
 }
 
+/// Ports from one to another, both included: `{first: 1, last: 1023}`, `[1, 1023]`, `1-1023`, or a
+/// single one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SaidPorts")]
+pub struct Ports {
+    /// The lowest.
+    pub first: u16,
+    /// The highest.
+    pub last: u16,
+}
+
+/// Ports as they may be said.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "ports are written as 1-1023, [1, 1023] or {first: 1, last: 1023}")]
+enum SaidPorts {
+    Range(NamedPorts),
+    Pair([u16; 2]),
+    One(u16),
+    Text(String),
+}
+
+/// Ports by the names of both ends, in the words of any function.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedPorts {
+    #[serde(alias = "first-port")]
+    first: u16,
+    #[serde(alias = "last-port")]
+    last: u16,
+}
+
+impl TryFrom<SaidPorts> for Ports {
+    type Error = String;
+
+    fn try_from(said: SaidPorts) -> Result<Ports, String> {
+        let [first, last] = match said {
+            SaidPorts::Range(NamedPorts { first, last }) | SaidPorts::Pair([first, last]) => {
+                [first, last]
+            }
+            SaidPorts::One(port) => [port, port],
+            SaidPorts::Text(text) => {
+                let (first, last) = text.split_once('-').unwrap_or((&text, &text));
+                match (first.trim().parse(), last.trim().parse()) {
+                    (Ok(first), Ok(last)) => [first, last],
+                    _ => return Err(format!("`{text}` are no ports; write 1-1023, for example")),
+                }
+            }
+        };
+        Ok(Ports { first, last })
+    }
+}
+
+impl JsonSchema for Ports {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Ports".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let port = schemars::json_schema!({"type": "integer", "minimum": 0, "maximum": 65535});
+        let described = |text: &str| {
+            let mut one = port.clone();
+            one.insert("description".into(), text.into());
+            one
+        };
+        schemars::json_schema!({
+            "description": "Ports from one to another, both included.",
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "first": described("The lowest."),
+                        "last": described("The highest."),
+                    },
+                    "required": ["first", "last"],
+                    "additionalProperties": false,
+                },
+                {"type": "array", "items": port, "minItems": 2, "maxItems": 2},
+                port,
+                {"type": "string", "pattern": "^[0-9]+( *- *[0-9]+)?$"},
+            ],
+        })
+    }
+}
+
 /// An Ethernet address as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -156,6 +240,27 @@ pub fn traffic_key(key: &str, what: String, remedy: &str) -> Invalid {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ports_are_said_in_several_ways() {
+        let read = |text: &str| serde_json::from_str::<Ports>(text);
+        for text in [
+            r#"{"first": 7, "last": 9}"#,
+            r#"{"first-port": 7, "last-port": 9}"#,
+            "[7, 9]",
+            r#""7-9""#,
+            r#""7 - 9""#,
+        ] {
+            assert_eq!(read(text).expect(text), Ports { first: 7, last: 9 });
+        }
+        for text in ["7", r#""7""#] {
+            assert_eq!(read(text).expect(text), Ports { first: 7, last: 7 });
+        }
+        for text in [r#""7-""#, "[7]", "70000", r#"{"first": 7}"#, r#""http""#] {
+            let error = read(text).expect_err(text).to_string();
+            assert!(error.contains("1-1023"), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn prefixes_read_as_they_are_written() {

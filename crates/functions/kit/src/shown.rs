@@ -106,3 +106,12 @@ pub struct Spoken {
     /// What of the message is shown.
     pub content: Content,
 }
+
+/// Columns of a table that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summed {
+    /// The table, by its name.
+    pub table: &'static str,
+    /// The columns whose sums over the workers are shown; the others are the same on all of them.
+    pub columns: &'static [&'static str],
+}

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use engine::{Function, Names};
+use engine::{Function, Names, Refusal};
 use keys::Invalid;
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
-use crate::shown::{Condition, Measured, Spoken};
+use crate::shown::{Condition, Measured, Spoken, Summed};
 use crate::sought::Sought;
 
 /// A network function as a unit: its names, its configuration, and the state that this describes.
@@ -40,6 +40,11 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     const MEASURED: &'static [Measured] = &[];
     /// The protocols that its workers speak themselves.
     const SPEAKS: &'static [Spoken] = &[];
+    /// What each of several workers counts for itself in tables that all of them have, so that sums
+    /// are shown.
+    const SUMMED: &'static [Summed] = &[];
+    /// The tally that grows with each of [`Self::lines`]; none where there are no such.
+    const LINES_TOLD_BY: Option<&'static str> = None;
 
     /// The configuration, as an operator writes it.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
@@ -52,6 +57,8 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         + std::fmt::Debug
         + PartialEq
         + 'static;
+    /// A change as people say it, by names of the configuration where it has any.
+    type Said: DeserializeOwned + JsonSchema;
     /// The running function.
     type Function: Function<Update = Self::Update> + 'static;
 
@@ -66,6 +73,24 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// # Errors
     /// The first key that cannot be used.
     fn validate(config: &mut Self::Config) -> Result<(), Invalid>;
+
+    /// The change that somebody means.
+    ///
+    /// # Errors
+    /// A name that the configuration does not have.
+    fn meant(config: &Self::Config, said: Self::Said) -> Result<Self::Update, Invalid>;
+
+    /// What helps where a change was refused, as a sentence without a full stop; nothing if the
+    /// refusal says it all.
+    fn advice(_config: &Self::Config, _update: &Self::Update, _why: Refusal) -> String {
+        String::new()
+    }
+
+    /// What an operator has to know of a validated configuration that is no error, as sentences:
+    /// what of its files was left out.
+    fn remarks(_config: &Self::Config) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Takes over from another configuration what no record has, and is shown nowhere: keys that
     /// are secrets.
@@ -120,8 +145,13 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// are one function to everybody else: rates that hold for all of them together.
     fn join(_function: &mut Self::Function, _first: &mut Self::Function, _workers: usize) {}
 
-    /// Tells a function that was just made the longest packet, without Ethernet header and tag,
-    /// that the link of a port carries.
+    /// Takes the lines that a function has for the log of whoever runs it; it keeps few until then.
+    fn lines(_function: &mut Self::Function) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Tells a function the longest packet, without Ethernet header and tag, that the link of a
+    /// port carries: when it was just made, and when that changes.
     fn set_mtu(_function: &mut Self::Function, _port: PortId, _mtu: u16) {}
 
     /// The machines beside a function that was just made: what it says to others by sockets, which

@@ -21,7 +21,7 @@ use wire::bytes::{array_at, put_array, u16_at};
 use wire::ethernet::TAG_LEN;
 use wire::{ethernet, ipv4, ipv6};
 
-use super::config::acl::{Action, Rule};
+use super::config::acl::{Action, Ports, Rule};
 use super::reasons;
 
 /// The rules, and room for the keys of a batch.
@@ -284,8 +284,8 @@ fn conditions(rule: &Rule) -> [Condition; FIELDS.len()] {
     let mac = |mac: Option<super::config::Mac>| {
         exact(mac.map(|mac| u128::from(tables::mac::station(mac.0.0, 0))))
     };
-    let range = |ports: Option<[u16; 2]>| match ports {
-        Some([first, last]) => Condition::Range { first, last },
+    let range = |ports: Option<Ports>| match ports {
+        Some(Ports { first, last }) => Condition::Range { first, last },
         None => Condition::Any,
     };
     let networks = [rule.source, rule.destination];

@@ -3,9 +3,13 @@
 //! Keys and meaning are TIPSY's where TIPSY has them (`l2fwd`, `portfwd`); the others say so.
 
 pub mod acl;
+mod bulk;
 pub mod features;
+mod from_files;
 pub mod port;
+mod station;
 
+use rows::Files;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
@@ -13,7 +17,9 @@ use wire::MacAddr;
 use self::acl::Rule;
 pub use self::features::Unknown;
 use self::features::{Attachment, Domain, Mirror, MoveLimit, Storm};
+pub use self::from_files::FromFiles;
 pub use self::port::{PORTS_MAX, Port};
+pub use self::station::Station;
 pub use function_kit::sections::{Dir, Mac};
 
 /// A bridge with two ports: stations that it knows, and those that it learns.
@@ -57,6 +63,9 @@ pub struct Config {
     /// Stations that the bridge knows from the start. Not in TIPSY.
     #[schemars(length(max = 1_000_000))]
     pub stations: Vec<Station>,
+    /// Files of further stations, or directories of such: text or CSV. Not in TIPSY.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub station_files: Files,
     /// Stations for which there is room without learning them: those of the list, and those that
     /// changes at run time add. 0 for 4,096 more than are listed. Not in TIPSY.
     #[schemars(range(max = 4_000_000))]
@@ -80,6 +89,15 @@ pub struct Config {
     /// Which frames leave by ports, as they leave.
     #[schemars(length(max = 4096))]
     pub egress_acl: Vec<Rule>,
+    /// Files of further rules of `acl`: text or CSV.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub acl_files: Files,
+    /// Files of further rules of `egress-acl`.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub egress_acl_files: Files,
+    /// What those files hold; checking the configuration reads them.
+    #[serde(skip)]
+    pub from_files: FromFiles,
 }
 
 /// What decides where a frame goes.
@@ -102,19 +120,6 @@ pub enum WhenFull {
     Drop,
 }
 
-/// A station that the bridge knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Station {
-    /// Ethernet address of the station.
-    pub mac: Mac,
-    /// Behind which port it is.
-    pub port: Port,
-    /// In which domain.
-    #[serde(default, skip_serializing_if = "is_first_domain")]
-    pub domain: u16,
-}
-
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -130,6 +135,7 @@ impl Default for Config {
             when_full: WhenFull::Forward,
             unknown: None,
             stations: Vec::new(),
+            station_files: Files::default(),
             station_capacity: 0,
             ports: 2,
             domains: Vec::new(),
@@ -138,6 +144,9 @@ impl Default for Config {
             mirrors: Vec::new(),
             acl: Vec::new(),
             egress_acl: Vec::new(),
+            acl_files: Files::default(),
+            egress_acl_files: Files::default(),
+            from_files: FromFiles::default(),
         }
     }
 }
@@ -164,8 +173,8 @@ impl Config {
             || !self.attachments.is_empty()
             || !self.storm_control.is_empty()
             || !self.mirrors.is_empty()
-            || !self.acl.is_empty()
-            || !self.egress_acl.is_empty()
+            || !self.all_acl().is_empty()
+            || !self.all_egress_acl().is_empty()
     }
 
     /// All attachment circuits, in their order: those of the file, or each whole port to domain 0.
@@ -201,14 +210,10 @@ impl Config {
     /// Most stations that are known without being learned.
     pub fn static_limit(&self) -> usize {
         match self.station_capacity {
-            0 => self.stations.len() + STATIONS_SPARE,
+            0 => self.station_count() + STATIONS_SPARE,
             capacity => capacity as usize,
         }
     }
-}
-
-fn is_first_domain(domain: &u16) -> bool {
-    *domain == 0
 }
 
 /// Stations for which there is room beyond the listed ones.

@@ -62,7 +62,12 @@ impl NetworkFunction for L2Switch {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update;
     type Function = Pipeline;
+
+    fn meant(_: &Config, said: Update) -> Result<Update, Invalid> {
+        Ok(said)
+    }
 
     /// TIPSY's switch has static tables and sends on what they do not have; its port forwarder
     /// looks at nothing.
@@ -76,6 +81,10 @@ impl NetworkFunction for L2Switch {
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         validate::validate(config)
+    }
+
+    fn remarks(config: &Config) -> Vec<String> {
+        config.remarks().to_vec()
     }
 
     fn ports(config: &Config) -> Vec<PortName> {

@@ -26,8 +26,8 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
         });
     }
     for (key, running, wanted) in [
-        ("acl", &running.acl, &wanted.acl),
-        ("egress-acl", &running.egress_acl, &wanted.egress_acl),
+        ("acl", running.all_acl(), wanted.all_acl()),
+        ("egress-acl", running.all_egress_acl(), wanted.all_egress_acl()),
     ] {
         if wanted.len() > running.len() + RULES_SPARE {
             return Err(Invalid {
@@ -50,14 +50,15 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     let mut changes = changes(&known(running), &after);
     changes.extend(of_storms(&running.storm_control, &wanted.storm_control));
     changes.extend(of_mirrors(&running.mirrors, &wanted.mirrors));
-    changes.extend(of_rules(&IN, &running.acl, &wanted.acl));
-    changes.extend(of_rules(&OUT, &running.egress_acl, &wanted.egress_acl));
+    changes.extend(of_rules(&IN, &running.all_acl(), &wanted.all_acl()));
+    changes.extend(of_rules(&OUT, &running.all_egress_acl(), &wanted.all_egress_acl()));
     Ok(changes)
 }
 
 /// The changes that undo what was applied out of a difference, the last one first.
 pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
     let before = known(running);
+    let (acl, egress_acl) = (running.all_acl(), running.all_egress_acl());
     let undo = |update: &Update| match *update {
         Update::SetStation { mac, domain, .. }
         | Update::RemoveStation { mac, domain }
@@ -78,10 +79,10 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
             }
         }
         Update::SetRule(Rule { priority, .. }) | Update::RemoveRule { priority } => {
-            IN.undo(&running.acl, priority)
+            IN.undo(&acl, priority)
         }
         Update::SetEgressRule(Rule { priority, .. }) | Update::RemoveEgressRule { priority } => {
-            OUT.undo(&running.egress_acl, priority)
+            OUT.undo(&egress_acl, priority)
         }
     };
     applied.iter().rev().map(undo).collect()
@@ -103,9 +104,9 @@ pub(super) fn memory(config: &Config, pipeline: &Pipeline, now: Ticks) -> Vec<Up
     let mirrors: Vec<Mirror> = features.mirrors.said().collect();
     updates.extend(of_mirrors(&config.mirrors, &mirrors));
     let rules: Vec<Rule> = features.acl.said().collect();
-    updates.extend(of_rules(&IN, &config.acl, &rules));
+    updates.extend(of_rules(&IN, &config.all_acl(), &rules));
     let rules: Vec<Rule> = features.egress.said().collect();
-    updates.extend(of_rules(&OUT, &config.egress_acl, &rules));
+    updates.extend(of_rules(&OUT, &config.all_egress_acl(), &rules));
     updates
 }
 
@@ -113,7 +114,7 @@ pub(super) fn memory(config: &Config, pipeline: &Pipeline, now: Ticks) -> Vec<Up
 type Places = BTreeMap<(u16, Mac), Port>;
 
 fn known(config: &Config) -> Places {
-    config.stations.iter().copied().map(by_place).collect()
+    config.all_stations().map(by_place).collect()
 }
 
 fn by_place(station: Station) -> ((u16, Mac), Port) {
@@ -160,9 +161,12 @@ const OUT: List =
 
 /// Rules that are gone go first.
 fn of_rules(list: &List, before: &[Rule], after: &[Rule]) -> Vec<Update> {
-    let is_left = |gone: &&Rule| after.iter().any(|one| one.priority == gone.priority);
-    let gone = before.iter().filter(|one| !is_left(one));
-    let set = after.iter().filter(|one| !before.contains(one));
+    let by_priority = |rules: &[Rule]| -> BTreeMap<u32, Rule> {
+        rules.iter().map(|rule| (rule.priority, *rule)).collect()
+    };
+    let (old, new) = (by_priority(before), by_priority(after));
+    let gone = before.iter().filter(|one| !new.contains_key(&one.priority));
+    let set = after.iter().filter(|one| old.get(&one.priority) != Some(one));
     gone.map(|one| (list.remove)(one.priority)).chain(set.map(|one| (list.set)(*one))).collect()
 }
 

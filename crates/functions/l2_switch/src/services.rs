@@ -38,8 +38,8 @@ impl Features {
     pub fn new(config: &Config, state: &State, clock: Clock, now: Ticks) -> io::Result<Features> {
         let domains = state.circuits.domains.iter().map(|domain| domain.id);
         Ok(Features {
-            acl: Acl::new(&config.acl)?,
-            egress: Acl::new(&config.egress_acl)?,
+            acl: Acl::new(&config.all_acl())?,
+            egress: Acl::new(&config.all_egress_acl())?,
             storms: Storms::new(config, domains, clock),
             mirrors: Mirrors::new(config, clock, now),
             ports: config.ports,

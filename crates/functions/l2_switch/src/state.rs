@@ -82,8 +82,8 @@ impl State {
             unit_s: config.ageing_s / UNITS as f64,
             clock,
         };
-        for station in &config.stations {
-            state.set_station(*station).map_err(|refusal| SetupError::Table {
+        for station in config.all_stations() {
+            state.set_station(station).map_err(|refusal| SetupError::Table {
                 what: "a station",
                 why: refusal.to_string(),
             })?;

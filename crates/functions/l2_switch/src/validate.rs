@@ -18,6 +18,7 @@ pub use self::switch::{SESSION_MAX, is_possible};
 pub fn validate(config: &mut Config) -> Result<(), Invalid> {
     settle_unknown(config)?;
     of_mode(config)?;
+    config.read_files()?;
     of_stations(config)?;
     switch::of_moves(config)?;
     switch::of_switch(config)?;
@@ -59,8 +60,9 @@ fn of_stations(config: &Config) -> Result<(), Invalid> {
     let refuse = |mac: MacAddr, what: &str, remedy| {
         Err(function_key("stations", format!("{mac} {what}"), remedy))
     };
-    if config.static_limit() < config.stations.len() {
-        let what = format!("is less than the {} stations of the list", config.stations.len());
+    let count = config.station_count();
+    if config.static_limit() < count {
+        let what = format!("is less than the {count} stations of the list");
         return Err(function_key("station-capacity", what, "Give more, or remove the key"));
     }
     let mut seen = HashSet::new();

@@ -2,23 +2,32 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use packet::PortId;
+use rows::Files;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
+mod advertise;
+mod bulk;
 mod derived;
 mod groups;
 mod host;
 mod interfaces;
+mod names;
+mod networks;
 mod ports;
 mod reassembly;
 mod routes;
 mod services;
 mod sessions;
 
+pub use self::advertise::{Advertise, AdvertisedPrefix, AdvertisedRoute, HOST_BITS, Preference};
+pub use self::bulk::FromFiles;
 pub use self::groups::{GROUPS, Group, Member, group_number};
 pub use self::host::PuntRates;
 pub use self::interfaces::{Interface, Resolved, ReversePath, Vxlan};
+pub use self::names::{HopName, HopNames, ToHop};
+pub use self::networks::Network;
 pub use self::ports::{DOWNLINK, Port, UPLINK, number_of};
 pub use self::reassembly::EarlyFragments;
 pub use self::routes::{Bfd, NextHop, Route, network};
@@ -58,7 +67,7 @@ pub struct Config {
     pub downlink_ipv6: Prefixed<Ipv6Addr>,
     /// The uplink port's.
     pub uplink_ipv6: Prefixed<Ipv6Addr>,
-    /// Next hops, numbered from 0.
+    /// Next hops, numbered from 0; each may have a name, too.
     #[schemars(length(max = 524_288))]
     pub next_hops: Vec<NextHop>,
     /// Next hops for which there is room, numbered from 0: those of the list, and what changes at
@@ -75,6 +84,9 @@ pub struct Config {
     /// Routes to next hops of that list or to groups.
     #[schemars(length(max = 1_000_000))]
     pub routes: Vec<Route>,
+    /// Files of further routes, or directories of such: text, CSV, MRT, or what `ip route` prints.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub route_files: Files,
     /// Groups of next hops of that list, for routes to lead to.
     #[schemars(length(max = 65_536))]
     pub next_hop_groups: Vec<Group>,
@@ -97,6 +109,11 @@ pub struct Config {
     /// Interfaces by VLAN beside the ports' own, and what else there is to say about those.
     #[schemars(length(max = 8192))]
     pub interfaces: Vec<Interface>,
+    /// Interfaces by which the router advertises itself to hosts (RFC 4861 section 6.2), and what
+    /// it says there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8192))]
+    pub advertise: Vec<Advertise>,
     /// ICMP and ICMPv6 errors a second at most, both together; 0 for none.
     #[schemars(range(max = 1_000_000))]
     pub icmp_errors_per_s: u32,
@@ -128,9 +145,19 @@ pub struct Config {
     /// The access list of packets that leave.
     #[schemars(length(max = 65_536))]
     pub egress_acl: Vec<AclRule>,
+    /// Files of rules behind those of `ingress-acl`: text or CSV.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub ingress_acl_files: Files,
+    /// Files of rules behind those of `egress-acl`.
+    #[serde(skip_serializing_if = "Files::is_empty")]
+    pub egress_acl_files: Files,
     /// Most rules of each list at run time; 0 for 256 more than at the start, where there are any.
     #[schemars(range(max = 65_536))]
     pub acl_capacity: u32,
+    /// Packets a second at most that rules with `log-one-in` tell in the log, of all rules and
+    /// workers together.
+    #[schemars(range(min = 1, max = 200))]
+    pub rule_log_per_s: u32,
     /// What tells the policer of a packet.
     pub police_by: PoliceBy,
     /// The policers, numbered from 0.
@@ -160,6 +187,12 @@ pub struct Config {
     /// ports; a list that names any drops what has more.
     #[schemars(range(min = 1, max = 64))]
     pub extension_headers_max: u8,
+    /// The names of next hops; checking the configuration looks them up.
+    #[serde(skip)]
+    pub hop_names: HopNames,
+    /// What those files hold; checking the configuration reads them.
+    #[serde(skip)]
+    pub from_files: FromFiles,
 }
 
 impl Default for Config {
@@ -183,6 +216,7 @@ impl Default for Config {
             bfd_capacity: 0,
             bfd_keys: Vec::new(),
             routes: Vec::new(),
+            route_files: Files::default(),
             next_hop_groups: Vec::new(),
             ecmp_capacity: 0,
             ecmp_buckets: 256,
@@ -190,6 +224,7 @@ impl Default for Config {
             route_capacity: 0,
             vrfs: 0,
             interfaces: Vec::new(),
+            advertise: Vec::new(),
             icmp_errors_per_s: 0,
             icmp_error_burst: 10,
             ping: false,
@@ -201,7 +236,10 @@ impl Default for Config {
             pending_capacity: 64,
             ingress_acl: Vec::new(),
             egress_acl: Vec::new(),
+            ingress_acl_files: Files::default(),
+            egress_acl_files: Files::default(),
             acl_capacity: 0,
+            rule_log_per_s: 10,
             police_by: PoliceBy::None,
             policers: Vec::new(),
             policer_capacity: 0,
@@ -212,19 +250,10 @@ impl Default for Config {
             reassembly_timeout_ms: 2000,
             early_fragments: EarlyFragments::default(),
             extension_headers_max: stages::transport::HEADERS_MAX,
+            hop_names: HopNames::default(),
+            from_files: FromFiles::default(),
         }
     }
-}
-
-/// What a route leads to: a prefix within a VRF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Network {
-    /// The VRF.
-    pub vrf: u16,
-    /// The network's address.
-    pub address: IpAddr,
-    /// Length of the prefix in bits.
-    pub len: u8,
 }
 
 /// An address of the router's own with the length of the link's prefix.
@@ -238,18 +267,6 @@ pub struct Link {
     pub interface: u16,
     /// The VRF of that.
     pub vrf: u16,
-}
-
-impl Network {
-    /// A prefix within a VRF.
-    pub fn of(vrf: u16, prefix: Prefixed<IpAddr>) -> Network {
-        Network { vrf, address: prefix.address, len: prefix.len }
-    }
-
-    /// The prefix alone.
-    pub fn prefix(&self) -> Prefixed<IpAddr> {
-        Prefixed { address: self.address, len: self.len }
-    }
 }
 
 impl Config {
@@ -306,7 +323,9 @@ impl Config {
 
     /// All routes of the configuration, to next hops and groups by number.
     pub fn all_routes(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
-        self.routes.iter().map(|route| (Network::of(route.vrf, route.prefix), route.target()))
+        let listed = self.routes.iter();
+        let listed = listed.map(|route| (Network::of(route.vrf, route.prefix), route.target()));
+        listed.chain(self.from_files.routes.iter().copied())
     }
 
     /// Next hops for which there is room.
@@ -320,7 +339,10 @@ impl Config {
     /// Most routes of a version of IP at run time, those to neighbours and to the router included.
     pub fn capacity(&self) -> usize {
         match self.route_capacity {
-            0 => self.next_hops.len() + self.routes.len() + ROUTES_SPARE,
+            0 => {
+                let routes = self.routes.len() + self.from_files.routes.len();
+                self.next_hops.len() + routes + ROUTES_SPARE
+            }
             capacity => capacity as usize,
         }
     }

@@ -14,16 +14,17 @@ use super::config::{
 };
 use super::state::{State, host};
 
-/// A change at run time.
+/// A change at run time, whose next hops are `H`: numbers, or what people say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-pub enum Update {
+#[schemars(rename = "Update")]
+pub enum Update<H = u32> {
     /// A route appears, or leads elsewhere from now on.
     SetRoute {
         /// Network of the route.
         prefix: Prefixed<IpAddr>,
-        /// Number of the next hop, or of a group: 1,000,000 and its place among the groups.
-        next_hop: u32,
+        /// Name or number of the next hop, or of a group: 1,000,000 and its place among the groups.
+        next_hop: H,
         /// The VRF in whose table it stands.
         #[serde(default, skip_serializing_if = "is_main")]
         vrf: u16,
@@ -38,23 +39,23 @@ pub enum Update {
     },
     /// A next hop appears, or is another from now on; packets to its own address follow.
     SetNextHop {
-        /// Number of the next hop.
-        number: u32,
+        /// Number of the next hop, or the name of one of the configuration.
+        number: H,
         /// The neighbour.
         next_hop: NextHop,
     },
     /// A next hop disappears; what its routes lead to is dropped until it is set again.
     RemoveNextHop {
-        /// Number of the next hop.
-        number: u32,
+        /// Name or number of the next hop.
+        number: H,
     },
     /// A next hop becomes a member of a group, or has another weight from now on. It may come
     /// later, and has its share while it is there.
     SetGroupMember {
         /// The group's place, from 0: those of the configuration's list first.
         group: u32,
-        /// Number of the next hop.
-        next_hop: u32,
+        /// Name or number of the next hop.
+        next_hop: H,
         /// Weight of the member: its share of the flows, relative to the other members, from 1.
         #[serde(default = "one")]
         weight: u16,
@@ -63,8 +64,8 @@ pub enum Update {
     RemoveGroupMember {
         /// The group's place.
         group: u32,
-        /// Number of the next hop.
-        next_hop: u32,
+        /// Name or number of the next hop.
+        next_hop: H,
     },
     /// A rule of an access list appears, or is another from now on.
     SetRule {
@@ -202,6 +203,10 @@ pub enum Update {
     /// No route is watched any more.
     UnwatchRoutes {},
 }
+
+mod said;
+
+pub(super) use self::said::advice;
 
 /// Applies a change between two batches: packets see it wholly or not at all.
 ///

@@ -12,10 +12,10 @@ use stages::fragment;
 use stages::icmp_host::is_ipv6;
 use stages::nd::{self, Message};
 use stages::{hosted, punt};
-use wire::{MacAddr, arp, ethernet, ipv4};
+use wire::{MacAddr, arp, ethernet, ipv4, ipv6};
 
 use super::control::Update;
-use super::host::{Around, Protocol, Trouble, seen_as};
+use super::host::{Around, Protocol, Trouble, packet_len, seen_as};
 use super::neighbours::{Said, Wanted};
 use super::parse::{Class, classify};
 use super::pipeline::Pipeline;
@@ -31,6 +31,9 @@ impl Pipeline {
         if let Some(verdict) = self.hear_on_link(batch, (slot, at), now) {
             return batch.set_verdict(slot, verdict);
         }
+        if let Some(verdict) = self.hear_solicitation(batch, (slot, at), now) {
+            return batch.set_verdict(slot, verdict);
+        }
         let own = self.state.interfaces.get(at);
         let virtuals = self.state.interfaces.virtuals();
         let asked = virtuals.asked_by_nd(batch.frame(slot), at);
@@ -44,7 +47,7 @@ impl Pipeline {
             return batch.set_verdict(slot, verdict);
         }
         let link_local = nd::link_local(own.mac.0);
-        let is_asked = self.liveness.is_some() && nd::asks_for(batch.frame(slot), link_local);
+        let is_asked = nd::asks_for(batch.frame(slot), link_local);
         let address = own.ipv6.map(|ip| if is_asked { link_local } else { ip.address });
         let (mac, address) =
             asked.map_or((own.mac.0, address), |(mac, address)| (mac, Some(address)));
@@ -52,6 +55,10 @@ impl Pipeline {
             && let Some(message) = nd::read(batch.frame(slot), (mac, address))
         {
             let verdict = self.discover(batch, (slot, at), (message, mac, address), now);
+            return batch.set_verdict(slot, verdict);
+        }
+        if self.is_for_link_local(batch.frame(slot), at) {
+            let verdict = self.receive_on_link(batch, (slot, at), now);
             return batch.set_verdict(slot, verdict);
         }
         let class = classify(batch.frame(slot), at, &self.state);
@@ -74,6 +81,35 @@ impl Pipeline {
             _ => return self.check_fully(batch, slot, at),
         };
         batch.set_verdict(slot, verdict);
+    }
+
+    /// Whether a frame has a sound packet for the link-local address of an interface that the host
+    /// does not have. No route leads there, and access lists do not see it.
+    fn is_for_link_local(&self, frame: &[u8], at: u16) -> bool {
+        let own = self.state.interfaces.get(at);
+        let is_station = own.ipv6.is_some() && !own.is_hosted && frame.starts_with(&own.mac.0.0);
+        let is_ours = is_station && ether_type(frame) == ethernet::TYPE_IPV6;
+        let packet = frame.get(ethernet::HEADER_LEN..).filter(|_| is_ours);
+        packet.and_then(|packet| ipv6::View::parse(packet).ok()).is_some_and(|view| {
+            let source = view.source();
+            let is_nobodys = source.is_unspecified() || source.is_loopback();
+            view.destination() == nd::link_local(own.mac.0) && !is_nobodys && !source.is_multicast()
+        })
+    }
+
+    /// What becomes of such a frame.
+    fn receive_on_link(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        now: Ticks,
+    ) -> Verdict {
+        let Pipeline { state, host, tallies, made, .. } = self;
+        let Some(host) = host else { return reasons::drop(reasons::MARTIAN) };
+        let (interfaces, made) = (&state.interfaces, made.as_mut());
+        let len = ethernet::HEADER_LEN + packet_len(batch.frame(slot));
+        batch.truncate(slot, len);
+        host.receive(batch, (slot, at), &mut Around { interfaces, tallies, made, now })
     }
 
     /// A packet that does not come in, and what its sender hears, if anything: only where its
@@ -413,6 +449,11 @@ fn must_stay_whole(frame: &[u8]) -> bool {
         Ok(view) => view.dont_fragment(),
         Err(_) => true,
     }
+}
+
+fn ether_type(frame: &[u8]) -> u16 {
+    let kind = frame.get(ethernet::offset::TYPE..).and_then(|rest| rest.first_chunk());
+    kind.map_or(0, |kind| u16::from_be_bytes(*kind))
 }
 
 fn ethernet_source(frame: &[u8]) -> MacAddr {

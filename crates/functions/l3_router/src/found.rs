@@ -72,7 +72,10 @@ fn route(state: &State, network: Network, number: u32) -> Value {
         group if group >= GROUPS => format!("group {}", group - GROUPS),
         link if link >= entries.link => "link".to_owned(),
         local if local == entries.local => "router".to_owned(),
-        _ => format!("next hop {number}"),
+        _ => match state.neighbours.get(&number).and_then(|hop| hop.name) {
+            Some(name) => format!("next hop {number} ({name})"),
+            None => format!("next hop {number}"),
+        },
     };
     let mut row = json!({"vrf": vrf, "prefix": format!("{address}/{len}"), "leads-to": leads_to});
     let hop = match number {
@@ -124,6 +127,7 @@ mod tests {
             ip: Some([10, 1, 200, last].into()),
             ipv6: None,
             bfd: None,
+            name: None,
         };
         let next_hops = vec![hop(1), hop(2)];
         let config = Config { ipv6: true, vrfs: 2, next_hops, ..Config::default() };

@@ -17,7 +17,7 @@ use packet::{Batch, Made, PortId, Reason, Slot, Verdict};
 use stages::icmp_host::{self, IcmpErrors, Told, is_ipv6};
 use stages::icmpv4::Answer;
 use stages::punt;
-use tables::meter::Meter;
+use tables::meter::{Meter, TeamMeter};
 use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, ethernet, icmp, ipv4, ipv6, protocol};
 
@@ -25,12 +25,12 @@ use super::config::{Config, PuntRates};
 use super::interfaces::Interfaces;
 use super::reasons::{self, Tallies, Tally};
 
-/// What is configured, and how much of it is left at present.
+/// What is configured, and how much of it is left at present, for all workers together.
 pub(super) struct Host {
     errors: IcmpErrors,
     pings: bool,
     punts: bool,
-    policers: [Meter; Protocol::COUNT],
+    policers: [TeamMeter; Protocol::COUNT],
 }
 
 /// What a host sees around itself: by whom it can answer, what is counted, and the time.
@@ -93,8 +93,16 @@ impl Host {
             errors: IcmpErrors::new(config.icmp_errors_per_s, config.icmp_error_burst, &clock),
             pings: config.ping,
             punts: config.punt,
-            policers: Protocol::ALL.map(|one| meter(one.rate(&rates), rates.burst)),
+            policers: Protocol::ALL.map(|one| TeamMeter::new(meter(one.rate(&rates), rates.burst))),
         })
+    }
+
+    /// Has the rates of the first of some workers for its own.
+    pub fn join(&mut self, first: &mut Host) {
+        self.errors.join(&mut first.errors);
+        for (own, first) in self.policers.iter_mut().zip(&mut first.policers) {
+            own.join(first);
+        }
     }
 
     /// Whether one more packet of a protocol is within its rate.
@@ -366,7 +374,7 @@ fn destination_of(frame: &[u8]) -> IpAddr {
 }
 
 /// Length of the packet in a frame without padding; of a malformed one, all of it.
-fn packet_len(frame: &[u8]) -> usize {
+pub(super) fn packet_len(frame: &[u8]) -> usize {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     let len = match is_ipv6(frame) {
         false => ipv4::View::parse_without_checksum(packet).map(|view| view.total_len().into()),

@@ -34,6 +34,8 @@ pub struct Interfaces {
     pub(super) addresses: Addresses,
     /// Whether the host may be about to get an address of IPv4 for one that has none.
     pub(super) any_seeks: bool,
+    /// Those whose MTU is that of their port's link.
+    follow_link: Vec<bool>,
 }
 
 impl Interfaces {
@@ -60,8 +62,17 @@ impl Interfaces {
         let underlay = if tunnels { vec![None; all.len()] } else { Vec::new() };
         let addresses = Addresses::new(config.links());
         let virtuals = Virtuals::default();
-        let mut one =
-            Interfaces { all, by_vlan, underlay, ports, virtuals, addresses, any_seeks: false };
+        let follow_link = all.iter().map(|one| one.mtu == 0).collect();
+        let mut one = Interfaces {
+            all,
+            by_vlan,
+            underlay,
+            ports,
+            virtuals,
+            addresses,
+            any_seeks: false,
+            follow_link,
+        };
         one.look_for_seekers();
         one
     }
@@ -239,7 +250,8 @@ impl Interfaces {
     /// Interfaces of a port without an MTU of their own have that of its link from now on; in a
     /// tunnel there is less room.
     pub(super) fn set_mtu(&mut self, port: PortId, mtu: u16) {
-        for one in self.all.iter_mut().filter(|one| one.port == port && one.mtu == 0) {
+        let all = self.all.iter_mut().zip(&self.follow_link);
+        for (one, _) in all.filter(|(one, follows)| one.port == port && **follows) {
             let outer = if one.vxlan.is_some() { vxlan::OVERHEAD } else { 0 };
             one.mtu = mtu.saturating_sub(outer);
         }

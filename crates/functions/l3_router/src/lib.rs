@@ -13,6 +13,8 @@ pub mod config;
 
 mod validate;
 
+mod bulk;
+
 pub mod entries;
 
 pub mod state;
@@ -40,6 +42,10 @@ mod liveness;
 mod sessions;
 
 mod asked;
+
+mod advertise;
+
+mod solicited;
 
 mod workers;
 
@@ -88,12 +94,15 @@ mod found;
 
 mod shown;
 
+pub use self::bulk::read as read_files;
 pub use self::config::Config;
+use self::config::ToHop;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
+use engine::Refusal;
 use function_kit::{
     Condition, HostInterface, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
-    Sought, Spoken, TablePage, TableSize,
+    Sought, Spoken, Summed, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -111,9 +120,12 @@ impl NetworkFunction for L3Router {
     const HANDS_OVER: bool = true;
     const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
     const SPEAKS: &'static [Spoken] = shown::SPEAKS;
+    const SUMMED: &'static [Summed] = tables::SUMMED;
+    const LINES_TOLD_BY: Option<&'static str> = Some("rules-logged");
 
     type Config = Config;
     type Update = Update;
+    type Said = Update<ToHop>;
     type Function = Pipeline;
 
     /// TIPSY's router sends on what has no route.
@@ -126,6 +138,18 @@ impl NetworkFunction for L3Router {
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         validate::validate(config)
+    }
+
+    fn remarks(config: &Config) -> Vec<String> {
+        config.from_files.remarks.to_vec()
+    }
+
+    fn meant(config: &Config, said: Update<ToHop>) -> Result<Update, Invalid> {
+        said.meant(config)
+    }
+
+    fn advice(config: &Config, update: &Update, why: Refusal) -> String {
+        control::advice(config, update, why)
     }
 
     fn take_secrets(config: &mut Config, from: &Config) {
@@ -166,6 +190,14 @@ impl NetworkFunction for L3Router {
 
     fn join(function: &mut Pipeline, first: &mut Pipeline, workers: usize) {
         function.join(first, workers);
+    }
+
+    fn wind_down(function: &mut Pipeline) -> u64 {
+        function.wind_down()
+    }
+
+    fn lines(function: &mut Pipeline) -> Vec<String> {
+        function.lines()
     }
 
     fn set_mtu(function: &mut Pipeline, port: PortId, mtu: u16) {

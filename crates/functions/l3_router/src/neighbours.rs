@@ -78,7 +78,9 @@ impl Neighbours {
         let own = state.interfaces.get(at);
         let is_own = match address {
             IpAddr::V4(address) => own.ip.is_some_and(|ip| ip.address == address),
-            IpAddr::V6(address) => own.ipv6.is_some_and(|ip| ip.address == address),
+            IpAddr::V6(address) => own
+                .ipv6
+                .is_some_and(|ip| ip.address == address || nd::link_local(own.mac.0) == address),
         };
         is_own && mac != own.mac.0 && self.duplicates.hear((at, address), mac, now)
     }
@@ -91,8 +93,10 @@ impl Neighbours {
         wanted: Wanted,
         now: Ticks,
     ) -> Verdict {
-        let ask = |question| ask(&state.interfaces, made, question);
-        reasons::drop(match self.table.wait(packet, wanted, now, ask) {
+        let waits =
+            self.table.wait(packet, wanted, now, |question| ask(&state.interfaces, made, question));
+        self.drop_leaving(made);
+        reasons::drop(match waits {
             Ok(()) => reasons::AWAITING,
             Err(Full::Neighbours) => reasons::NEIGHBOURS_FULL,
             Err(Full::Pending) => reasons::PENDING_FULL,
@@ -107,6 +111,7 @@ impl Neighbours {
         now: Ticks,
     ) -> Verdict {
         self.table.look_for(wanted, now, |question| ask(&state.interfaces, made, question));
+        self.drop_leaving(made);
         reasons::drop(reasons::PENDING_FULL)
     }
 
@@ -217,6 +222,7 @@ impl Neighbours {
             let wanted = Wanted { link, address, listed };
             self.table.look_for(wanted, now, |question| ask(&state.interfaces, made, question));
         }
+        self.drop_leaving(made);
     }
 
     /// A next hop is another now: what was known of it is not, and what waited for it is dropped.

@@ -13,9 +13,11 @@ use engine::{Drops, Event, Function, Refusal, StageClock};
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Room, Slot, Verdict};
+use protocol_bfd::sockets;
 use stages::{arp, nd, punt};
 use wire::{ethernet, ipv4, ipv6};
 
+use super::advertise::Advertiser;
 use super::config::Config;
 use super::control::{self, Update};
 use super::groups;
@@ -46,6 +48,7 @@ pub struct Pipeline {
     pub(super) neighbours: Option<Neighbours>,
     pub(super) liveness: Option<Liveness>,
     pub(super) workers: Workers,
+    pub(super) advertiser: Option<Advertiser>,
     watched: Watched,
     reassembly: Option<Reassembly>,
     pub(super) made: Option<Made>,
@@ -121,7 +124,7 @@ impl Function for Pipeline {
         if self.services.admits() {
             let Pipeline { services, state, scratch, .. } = self;
             services.admit(state, scratch, batch, features.interfaces, now);
-            self.count_colours();
+            self.count_services();
             stages.lap(Stage::Admit as usize, batch.len());
         }
         match features.interfaces {
@@ -141,7 +144,8 @@ impl Function for Pipeline {
             stages.lap(Stage::Spread as usize, batch.len());
         }
         if self.services.dismisses() {
-            self.services.dismiss(&self.state, &mut self.scratch, batch);
+            self.services.dismiss(&self.state, &mut self.scratch, batch, now);
+            self.count_services();
             stages.lap(Stage::Dismiss as usize, batch.len());
         }
         if features.interfaces {
@@ -178,6 +182,10 @@ impl Function for Pipeline {
         Ok(())
     }
 
+    fn reads_datagrams(&self) -> &'static [u16] {
+        &[sockets::CONTROL, sockets::ECHO, sockets::MULTIHOP]
+    }
+
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         if self.makes {
             self.made = Some(Made::new(room)?);
@@ -196,6 +204,7 @@ impl Function for Pipeline {
     fn tick(&mut self, now: Ticks) {
         self.ask_neighbours(now);
         self.keep_sessions(now);
+        self.advertise(now);
     }
 
     fn event(&mut self) -> Option<Event> {
@@ -205,6 +214,7 @@ impl Function for Pipeline {
 
     fn link(&mut self, port: PortId, is_up: bool) {
         self.state.set_link(port, is_up);
+        self.advertiser.iter_mut().for_each(|all| all.set_link(port, is_up));
         self.state.reach_tunnels();
     }
 
@@ -264,6 +274,7 @@ impl Pipeline {
             neighbours: Neighbours::new(config, clock),
             liveness,
             workers,
+            advertiser: Advertiser::new(config, clock, now),
             watched: Watched::new(shard.index == 0),
             reassembly,
             made: None,
@@ -303,6 +314,10 @@ impl Pipeline {
     /// Takes the rates of the first of some workers for its own.
     pub fn join(&mut self, first: &mut Pipeline, workers: usize) {
         self.services.police.join(&mut first.services.police, workers);
+        self.services.samples.join(&mut first.services.samples);
+        if let (Some(own), Some(first)) = (&mut self.host, &mut first.host) {
+            own.join(first);
+        }
     }
 
     /// The access lists and policers, to look at them.
@@ -310,8 +325,16 @@ impl Pipeline {
         &self.services
     }
 
-    /// The policers' own tallies are the function's.
-    fn count_colours(&mut self) {
+    /// Takes the packets that rules have kept for the log, in words.
+    pub fn lines(&mut self) -> Vec<String> {
+        self.services.samples.take(self.state.interfaces.ports())
+    }
+
+    /// The policers' own tallies are the function's, and so are those of packets for the log.
+    fn count_services(&mut self) {
+        let [kept, lost] = self.services.samples.counts();
+        self.tallies[Tally::RulesLogged as usize] = kept;
+        self.tallies[Tally::RulesUnlogged as usize] = lost;
         let colours = [Tally::Green, Tally::Yellow, Tally::Red];
         for (tally, count) in colours.into_iter().zip(self.services.police.tallies()) {
             self.tallies[tally as usize] = count;

@@ -69,6 +69,8 @@ reasons! {
     /// Neighbor Discovery that breaks its rules, is for others, or of somebody who was not asked
     /// for.
     ND_IGNORED = "nd-ignored",
+    /// A router solicitation, which the next advertisement answers.
+    SOLICITED = "router-solicitation",
     /// The ingress access list denies it.
     ACL_INGRESS = "acl-ingress",
     /// The egress access list denies it.
@@ -115,6 +117,8 @@ tallies! {
     PingsAnswered = "pings-answered",
     /// Neighbour solicitations answered.
     NdAnswered = "nd-answered",
+    /// Router advertisements sent.
+    RouterAdvertisements = "router-advertisements",
     /// Messages of others that have an address of the router's.
     AddressConflicts = "address-conflicts",
     /// Packets that were cut into fragments.
@@ -135,6 +139,10 @@ tallies! {
     Yellow = "yellow",
     /// Those that it called red, dropped or not.
     Red = "red",
+    /// Packets that rules told in the log.
+    RulesLogged = "rules-logged",
+    /// Packets that rules were to tell in the log, beyond `rule-log-per-s` or without room.
+    RulesUnlogged = "rules-unlogged",
     /// Later fragments whose ports were known.
     FragmentsKnown = "fragments-known",
     /// Datagrams that were forgotten before their time for want of room.

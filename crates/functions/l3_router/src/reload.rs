@@ -257,6 +257,8 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("extension-headers-max", running.extension_headers_max != wanted.extension_headers_max),
         ("vrfs", running.vrfs != wanted.vrfs),
         ("interfaces", running.interfaces != wanted.interfaces),
+        ("rule-log-per-s", running.rule_log_per_s != wanted.rule_log_per_s),
+        ("advertise", running.advertise != wanted.advertise),
         ("icmp-errors-per-s", running.icmp_errors_per_s != wanted.icmp_errors_per_s),
         ("icmp-error-burst", running.icmp_error_burst != wanted.icmp_error_burst),
         ("ping", running.ping != wanted.ping),
@@ -290,12 +292,13 @@ mod tests {
             ip: ip.map(|ip| ip.parse().expect("an address")),
             ipv6: None,
             bfd: None,
+            name: None,
         }
     }
 
     fn route(text: &str, next_hop: u32) -> Route {
         let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
-        Route { prefix, next_hop: Some(next_hop), group: None, vrf: 0 }
+        Route { prefix, next_hop: Some(next_hop.into()), group: None, vrf: 0 }
     }
 
     fn config() -> Config {
@@ -334,12 +337,12 @@ mod tests {
         let mut other = config();
         other.next_hops.extend([neighbour(5, Some("10.1.0.5")), neighbour(6, None)]);
         other.routes.insert(0, route("192.88.99.0/24", 3));
-        other.routes[1].next_hop = Some(1);
+        other.routes[1].next_hop = Some(1.into());
         other.routes.pop();
         leads_to(&one, &other);
         leads_to(&other, &one);
         // Groups come, change and go; a full one is exchanged.
-        let member = |next_hop, weight| Member { next_hop, weight };
+        let member = |next_hop: u32, weight| Member { next_hop: next_hop.into(), weight };
         let group = |members: &[(u32, u16)]| Group {
             members: members.iter().map(|&(hop, weight)| member(hop, weight)).collect(),
         };

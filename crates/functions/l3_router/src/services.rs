@@ -13,6 +13,8 @@ mod key;
 
 pub mod police;
 
+mod samples;
+
 pub(super) mod reload;
 use engine::Refusal;
 use function_kit::SetupError;
@@ -21,6 +23,7 @@ use packet::{Batch, Slot, Verdict};
 
 use self::acl::{Acl, AclScratch, Passed};
 use self::police::Police;
+use self::samples::Samples;
 use super::config::{Config, List, Resolved};
 use super::control::Update;
 use super::reasons;
@@ -35,6 +38,8 @@ pub struct Services {
     pub egress: Acl,
     /// The policers.
     pub police: Police,
+    /// Packets for the log.
+    pub(super) samples: Samples,
     acl_scratch: Box<AclScratch>,
     /// Whether addresses on links without a next hop lead out.
     resolves: bool,
@@ -50,6 +55,7 @@ impl Services {
             ingress: Acl::new(config, List::Ingress)?,
             egress: Acl::new(config, List::Egress)?,
             police: Police::new(config, clock, now)?,
+            samples: Samples::new(config, clock),
             acl_scratch: Box::new(AclScratch::new()),
             resolves: config.resolve,
         })
@@ -65,7 +71,8 @@ impl Services {
         tells_interfaces: bool,
         now: Ticks,
     ) {
-        let Services { ingress, police, acl_scratch, .. } = self;
+        let Services { ingress, police, samples, acl_scratch, .. } = self;
+        samples.begin(now);
         police.begin();
         if !ingress.is_empty() {
             let interface = &scratch.interface;
@@ -80,6 +87,8 @@ impl Services {
                 meets: |_| true,
                 refuse: reasons::ACL_INGRESS,
                 note: passed,
+                list: "ingress",
+                samples,
             };
             ingress.filter_ipv4(batch, &mut scratch.ipv4, acl_scratch, &mut passed);
             ingress.filter_ipv6(batch, &mut scratch.ipv6, acl_scratch, &mut passed);
@@ -92,8 +101,15 @@ impl Services {
 
     /// The egress list, which packets meet that would leave, also if they wait for a neighbour
     /// first.
-    pub(super) fn dismiss(&mut self, state: &State, scratch: &mut Scratch, batch: &mut Batch) {
-        let Services { egress, acl_scratch, resolves, .. } = self;
+    pub(super) fn dismiss(
+        &mut self,
+        state: &State,
+        scratch: &mut Scratch,
+        batch: &mut Batch,
+        now: Ticks,
+    ) {
+        let Services { egress, samples, acl_scratch, resolves, .. } = self;
+        samples.begin(now);
         let hop = &scratch.hop;
         let leads_out = |slot: Slot| {
             let number = hop[usize::from(slot)];
@@ -112,6 +128,8 @@ impl Services {
             meets: leads_out,
             refuse: reasons::ACL_EGRESS,
             note: |_, _| {},
+            list: "egress",
+            samples,
         };
         egress.filter_ipv4(batch, &mut scratch.ipv4, acl_scratch, &mut passed);
         egress.filter_ipv6(batch, &mut scratch.ipv6, acl_scratch, &mut passed);
@@ -140,7 +158,8 @@ impl Services {
 
     /// Memory they hold.
     pub fn bytes(&self) -> usize {
-        self.ingress.bytes() + self.egress.bytes() + self.police.bytes() + size_of::<AclScratch>()
+        let lists = self.ingress.bytes() + self.egress.bytes() + size_of::<AclScratch>();
+        lists + self.police.bytes() + self.samples.bytes()
     }
 
     fn list(&mut self, list: List) -> &mut Acl {

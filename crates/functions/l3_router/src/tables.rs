@@ -2,11 +2,11 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_kit::{TablePage, TableSize};
+use function_kit::{Summed, TablePage, TableSize};
 use protocol_bfd::View;
 use serde_json::{Value, json};
 
-use super::config::{Network, NextHop, Policer};
+use super::config::{HopName, Network, NextHop, Policer};
 use super::groups::Groups;
 use super::happened::Whose;
 use super::liveness::Liveness;
@@ -25,6 +25,12 @@ pub(super) const NAMES: &[&str] = &[
     "egress-rules",
     "policers",
     "bfd",
+];
+
+/// What each worker counts for itself.
+pub(super) const SUMMED: &[Summed] = &[
+    Summed { table: "ingress-rules", columns: &["packets", "bytes"] },
+    Summed { table: "egress-rules", columns: &["packets", "bytes"] },
 ];
 
 pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
@@ -97,7 +103,14 @@ fn members(state: &State, from: u64, limit: usize) -> TablePage {
     let mut rows = state.groups.iter().flat_map(|groups| groups.members_from(from));
     let row = |(group, hop, weight)| {
         let buckets = state.groups.as_ref().map_or(0, |groups| groups.buckets_of(group, hop));
-        json!({"group": group, "next-hop": hop, "weight": weight, "buckets": buckets})
+        let name = name_of(state, hop);
+        json!({
+            "group": group,
+            "next-hop": hop,
+            "name": name,
+            "weight": weight,
+            "buckets": buckets,
+        })
     };
     let entries = rows.by_ref().take(limit).map(row).collect();
     let next = rows.next().map(|(group, hop, _)| u64::from(group) << 32 | u64::from(hop));
@@ -135,7 +148,9 @@ fn routes(state: &State, from: u64, limit: usize) -> TablePage {
             return TablePage { entries, next: Some(place.number()) };
         }
         let Network { vrf, address, len } = network;
-        entries.push(json!({"vrf": vrf, "prefix": format!("{address}/{len}"), "next-hop": hop}));
+        let name = name_of(state, hop);
+        let prefix = format!("{address}/{len}");
+        entries.push(json!({"vrf": vrf, "prefix": prefix, "next-hop": hop, "name": name}));
         place.told += 1;
     }
     TablePage { entries, next: None }
@@ -206,10 +221,16 @@ fn next_hops(state: &State, from: u64, limit: usize) -> TablePage {
     TablePage { entries, next }
 }
 
+/// The name of a next hop, if it has one.
+fn name_of(state: &State, number: u32) -> Option<HopName> {
+    state.neighbours.get(&number)?.name
+}
+
 /// A next hop with its number.
 pub(super) fn next_hop(number: u32, hop: &NextHop) -> Value {
     json!({
         "number": number,
+        "name": hop.name,
         "port": hop.port,
         "vlan": hop.vlan,
         "mac": hop.mac,
@@ -218,7 +239,8 @@ pub(super) fn next_hop(number: u32, hop: &NextHop) -> Value {
     })
 }
 
-/// Rules by their numbers, each with what it has decided on this worker.
+/// Rules by their numbers, each with what it has decided on this worker; the sums of all workers
+/// are shown.
 fn rules(list: &Acl, from: u64, limit: usize) -> TablePage {
     numbered(list.rules(), from, limit, |number, rule| {
         let Hits { packets, bytes } = list.hits(number);
@@ -261,6 +283,7 @@ mod tests {
             ip: None,
             ipv6: None,
             bfd: None,
+            name: None,
         };
         let next_hops = vec![neighbour];
         let config = Config { ipv6: true, vrfs: 2, next_hops, ..Config::default() };
@@ -279,7 +302,7 @@ mod tests {
         }
         let whole = page(&router, 0, 0, 1000);
         assert_eq!((whole.entries.len(), whole.next), (2 * all.len(), None));
-        let listed = |(one, hop): (Network, u32)| json!({"vrf": one.vrf, "prefix": format!("{}/{}", one.address, one.len), "next-hop": hop});
+        let listed = |(one, hop): (Network, u32)| json!({"vrf": one.vrf, "prefix": format!("{}/{}", one.address, one.len), "next-hop": hop, "name": null});
         assert!(whole.entries.iter().cloned().eq(router.state().listed_routes().map(listed)));
         for limit in [1, 2, 7, 64] {
             let (mut told, mut from) = (Vec::new(), Some(0));

@@ -48,6 +48,9 @@ impl Pipeline {
         batch.frame_mut(slot)[..6].copy_from_slice(&mac.0);
         batch.set_port(slot, port);
         self.scratch.interface[usize::from(slot)] = at;
+        if let Some(verdict) = self.hear_solicitation(batch, (slot, at), now) {
+            return verdict;
+        }
         let heard = self.liveness.as_mut().map(|all| all.receive(batch.frame(slot), at, now));
         if let Some(verdict) = heard.and_then(liveness::Heard::verdict) {
             return verdict;

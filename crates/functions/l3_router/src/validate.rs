@@ -6,9 +6,10 @@ use function_kit::Invalid;
 use function_kit::sections::function_key;
 use wire::MacAddr;
 
-use super::config::{
-    Config, Link, Network, NextHop, PortName, Prefixed, Resolved, network, number_of,
-};
+use self::interfaces::interface_of;
+use super::config::{Config, Link, Network, NextHop, PortName, number_of};
+
+mod advertise;
 
 mod groups;
 
@@ -16,7 +17,9 @@ mod interfaces;
 
 mod ports;
 
-mod services;
+pub(super) mod routes;
+
+pub(super) mod services;
 
 mod sessions;
 
@@ -27,12 +30,14 @@ mod sessions;
 pub(super) fn validate(config: &mut Config) -> Result<(), Invalid> {
     ports::ports(config)?;
     interfaces::interfaces(config)?;
-    services::services(config)?;
+    advertise::advertise(config)?;
     next_hops(config)?;
+    super::bulk::read(config)?;
+    services::services(config)?;
     let (all, names) = (config.all_interfaces(), config.port_names());
     sessions::sessions(config, |hop| interface_of(&all, &names, hop))?;
     groups::groups(config)?;
-    routes(config)?;
+    routes::routes(config)?;
     capacity(config)
 }
 
@@ -49,7 +54,11 @@ fn next_hops(config: &Config) -> Result<(), Invalid> {
     let (all, names) = (config.all_interfaces(), config.port_names());
     let behind = |hop: &NextHop| interface_of(&all, &names, hop);
     let mut taken: HashSet<(PortName, u16, IpAddr)> = HashSet::new();
+    let mut called = HashSet::new();
     for (at, hop) in config.next_hops.iter().enumerate() {
+        if hop.name.is_some_and(|name| !called.insert(name)) {
+            return refuse(at, "has the name of another", "Give each a name of its own");
+        }
         if hop.mac.0.is_multicast() {
             return refuse(at, "has a group address", "Give the address of one station");
         }
@@ -77,61 +86,6 @@ fn next_hops(config: &Config) -> Result<(), Invalid> {
             if is_own(address) || !taken.insert((hop.port, interface.vlan, address)) {
                 return refuse(at, "has the address of another", "Give each an address of its own");
             }
-        }
-    }
-    Ok(())
-}
-
-/// The interface behind which a next hop is.
-fn interface_of<'a>(
-    all: &'a [Resolved],
-    names: &[PortName],
-    hop: &NextHop,
-) -> Option<&'a Resolved> {
-    let port = number_of(names, hop.port)?;
-    all.iter().find(|one| one.port == port && one.vlan == hop.vlan.unwrap_or(0))
-}
-
-fn routes(config: &Config) -> Result<(), Invalid> {
-    let refuse = |route: &super::config::Route, what: &str, remedy| {
-        let prefix = String::from(route.prefix);
-        Err(function_key("routes", format!("{prefix} {what}"), remedy))
-    };
-    let links: Vec<Link> = config.links().collect();
-    let (all, names) = (config.all_interfaces(), config.port_names());
-    let behind = |hop: &NextHop| interface_of(&all, &names, hop);
-    let mut seen = HashSet::new();
-    for route in &config.routes {
-        let Prefixed { address, len } = route.prefix;
-        if network(address, len) != address {
-            let what = "has bits set behind its length";
-            return refuse(route, what, "Clear them, or give the length that is meant");
-        }
-        if address.is_ipv6() && !config.ipv6 {
-            return refuse(route, "is of IPv6", "Set 'ipv6: true', or remove it");
-        }
-        groups::leads_somewhere(config, route)?;
-        if route.vrf > config.vrfs {
-            let what = format!("is of VRF {}, which there is not", route.vrf);
-            return refuse(route, &what, "Raise 'vrfs', or choose another");
-        }
-        let is_host = len == if address.is_ipv4() { 32 } else { 128 };
-        let is_neighbour = || {
-            config.all_next_hops().any(|(_, hop)| {
-                behind(&hop).is_some_and(|one| one.vrf == route.vrf)
-                    && (hop.ip.map(IpAddr::from) == Some(address)
-                        || hop.ipv6.map(IpAddr::from) == Some(address))
-            })
-        };
-        let of_its_vrf = || links.iter().filter(|link| link.vrf == route.vrf);
-        let is_link =
-            of_its_vrf().any(|link| len == link.len && network(link.address, len) == address);
-        let is_own = || of_its_vrf().any(|link| link.address == address);
-        if is_link || is_host && (is_own() || is_neighbour()) {
-            return refuse(route, "is on a link", "Remove it: neighbours need no route");
-        }
-        if !seen.insert((route.vrf, address, len)) {
-            return refuse(route, "is listed twice", "Keep one of them");
         }
     }
     Ok(())

@@ -1,15 +1,22 @@
 //! The configuration of a mobile gateway: itself, how much it has room for, and what it starts
 //! with.
 
-use std::collections::{BTreeSet, HashSet};
+mod fragments;
+mod listed;
+mod validate;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_kit::Invalid;
 use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::BytesPerSec;
-use wire::MacAddr;
+use wire::{MacAddr, ethernet, gtpu, ipv4, udp, vxlan};
+
+pub use self::fragments::{Fragment, Fragments};
+pub use self::listed::{BaseStation, NextHop, Route, User, UserToUser};
+pub(crate) use self::validate::is_rate;
+pub use self::validate::{check, validate};
 
 /// A mobile gateway: users behind base stations on one side, the Internet on the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +30,10 @@ pub struct Config {
     pub fakedrop: bool,
     /// The gateway's address, on both sides.
     pub gw_ip: Ipv4Addr,
+    /// The gateway's IPv6 address, by which senders of IPv6 packets are told what is wrong with
+    /// them; none to tell them nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gw_ipv6: Option<Ipv6Addr>,
     /// The gateway's MAC address, on both sides.
     #[schemars(with = "String")]
     #[serde(with = "function_kit::sections::mac")]
@@ -45,6 +56,43 @@ pub struct Config {
     /// GTP-U.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 536}]))]
     pub mss_clamp: u16,
+    /// Whether tunnel packets come in by `access` alone and packets for users by `core` alone, and
+    /// others are dropped; false takes each frame for what its bytes are.
+    pub check_ports: bool,
+    /// Longest IP packet on the links to base stations, in bytes: at least what every host takes
+    /// (RFC 791), or 0 for what the port's interface takes.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
+    pub access_mtu: u16,
+    /// Longest IP packet on the links towards the Internet, in bytes, as `access-mtu`.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
+    pub core_mtu: u16,
+    /// What is cut of a packet that is too long for the links to base stations in its tunnel.
+    pub fragment: Fragment,
+    /// How tunnel packets that come in fragments are put together.
+    pub fragments: Fragments,
+    /// ICMP errors of its own a second at most, by each worker: about packets whose time to live
+    /// ends here, for nobody, without a route, or too long; 0 for none.
+    #[schemars(range(max = 1_000_000))]
+    pub icmp_errors_per_s: u32,
+    /// How many of them more at once after a pause.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub icmp_error_burst: u32,
+    /// Error indications and supported extension headers notifications of GTP-U a second at most,
+    /// by each worker (TS 29.281 sections 7.3.1 and 7.2.3); 0 for none.
+    #[schemars(range(max = 1_000_000))]
+    pub gtp_errors_per_s: u32,
+    /// Pings to the gateway's address that are answered a second at most, by each worker; 0 for
+    /// none.
+    #[schemars(range(max = 1_000_000))]
+    pub pings_per_s: u32,
+    /// Networks of users' addresses: packets of users to these go down the tunnel of whoever has
+    /// the address, not to the Internet's side.
+    #[schemars(length(max = 1024))]
+    pub user_networks: Vec<Prefixed<IpAddr>>,
+    /// What becomes of packets of users to `user-networks`.
+    pub user_to_user: UserToUser,
+    /// Whether packets and bytes of each user are counted.
+    pub user_counters: bool,
     /// The most users, one bearer each.
     #[schemars(range(min = 1, max = 32_000_000))]
     pub user_capacity: u32,
@@ -69,64 +117,6 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// Users, one bearer each.
     pub users: Vec<User>,
-}
-
-/// A base station: one end of its users' tunnels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct BaseStation {
-    /// Address of the base station.
-    pub address: Ipv4Addr,
-    /// The MAC address to which frames for it are sent: its own, or that of the router before it.
-    /// Without it, the base station is asked for it by ARP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mac: Option<function_kit::sections::Mac>,
-}
-
-/// A router towards the Internet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct NextHop {
-    /// Address of the next hop, which routes refer to.
-    pub address: IpAddr,
-    /// MAC address of the next hop; without it, the next hop is asked for it by ARP or Neighbor
-    /// Discovery.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mac: Option<function_kit::sections::Mac>,
-    /// The MAC address from which it gets its frames; the gateway's own where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source_mac: Option<function_kit::sections::Mac>,
-}
-
-/// A route towards the Internet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Route {
-    /// The network: `192.0.2.0/24`, `2001:db8::/32`.
-    pub prefix: Prefixed<IpAddr>,
-    /// The address of a next hop.
-    pub next_hop: IpAddr,
-}
-
-/// A user with its one bearer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct User {
-    /// IPv4 address, by which changes name the user.
-    pub ipv4: Ipv4Addr,
-    /// IPv6 prefix, a /64; of no effect where the gateway's `ipv6` is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ipv6: Option<Prefixed<Ipv6Addr>>,
-    /// Tunnel endpoint identifier, the same in both directions.
-    pub teid: u32,
-    /// The address of the base station at which the user is.
-    pub base_station: Ipv4Addr,
-    /// Rate limit of what the user sends; the gateway's `rate-limit` where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uplink_rate: Option<BytesPerSec>,
-    /// Rate limit of what the user gets; the gateway's `rate-limit` where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub downlink_rate: Option<BytesPerSec>,
 }
 
 /// How packets are carried between gateway and base stations.
@@ -162,6 +152,15 @@ impl Tunnel {
             Tunnel::Vxlan => VNI_MAX,
         }
     }
+
+    /// What the tunnel adds to a user's packet, in bytes.
+    pub(crate) fn headers_len(self) -> u16 {
+        let len = match self {
+            Tunnel::GtpU => gtpu::HEADER_LEN,
+            Tunnel::Vxlan => vxlan::HEADER_LEN + ethernet::HEADER_LEN,
+        };
+        (ipv4::HEADER_LEN + udp::HEADER_LEN + len) as u16
+    }
 }
 
 impl Default for Config {
@@ -170,12 +169,25 @@ impl Default for Config {
             core: 1,
             fakedrop: false,
             gw_ip: Ipv4Addr::new(200, 0, 0, 1),
+            gw_ipv6: None,
             gw_mac: MacAddr([0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x66]),
             tunnel: Tunnel::GtpU,
             ipv6: false,
             rate_limit: BytesPerSec(10_000.0),
             burst_ms: 5.0,
             mss_clamp: 0,
+            check_ports: false,
+            access_mtu: 0,
+            core_mtu: 0,
+            fragment: Fragment::Packet,
+            fragments: Fragments::default(),
+            icmp_errors_per_s: 1000,
+            icmp_error_burst: 50,
+            gtp_errors_per_s: 100,
+            pings_per_s: 1000,
+            user_networks: Vec::new(),
+            user_to_user: UserToUser::Tunnel,
+            user_counters: true,
             user_capacity: 100_000,
             base_station_capacity: 1_000,
             next_hop_capacity: 100,
@@ -193,110 +205,6 @@ impl Default for Config {
 /// load near the rate would lose what is earned while waiting for the next packet.
 pub(crate) fn burst_bytes(rate: BytesPerSec, burst_ms: f64) -> f64 {
     (rate.0 * burst_ms / 1e3).max(BURST_BYTES_MIN)
-}
-
-/// Checks the configuration as an operator writes it.
-///
-/// # Errors
-/// The first key that cannot be used.
-pub fn validate(config: &Config) -> Result<(), Invalid> {
-    check(config)?;
-    if config.ipv6 && config.core > 1 {
-        return Err(function_key(
-            "ipv6",
-            "several workers find a user by the IPv4 address alone".into(),
-            "Set `core` to 1, or `ipv6` to false",
-        ));
-    }
-    Ok(())
-}
-
-/// Checks the configuration for workers that get their frames from something that knows whose they
-/// are.
-///
-/// # Errors
-/// The first key that cannot be used.
-pub fn check(config: &Config) -> Result<(), Invalid> {
-    check_rate("rate-limit", config.rate_limit)?;
-    let own = config.gw_ip;
-    if own.is_unspecified() || own.is_multicast() || own.is_broadcast() || own.is_loopback() {
-        return Err(function_key(
-            "gw-ip",
-            format!("{own} is no address of a host"),
-            "Give the gateway's own unicast IPv4 address",
-        ));
-    }
-    if config.gw_mac.is_multicast() {
-        return Err(function_key(
-            "gw-mac",
-            format!("{} is a group address", config.gw_mac),
-            "Give a MAC address whose first octet is even",
-        ));
-    }
-    check_lists(config)
-}
-
-/// What is listed refers to what is listed, once each, and there is room for it.
-fn check_lists(config: &Config) -> Result<(), Invalid> {
-    let stations: HashSet<Ipv4Addr> = config.base_stations.iter().map(|one| one.address).collect();
-    let hops: HashSet<IpAddr> = config.next_hops.iter().map(|one| one.address).collect();
-    let prefixes: BTreeSet<_> = config.routes.iter().map(|route| route.prefix).collect();
-    let addresses: HashSet<Ipv4Addr> = config.users.iter().map(|user| user.ipv4).collect();
-    let identifiers: HashSet<u32> = config.users.iter().map(|user| user.teid).collect();
-    let (users, routes) = (config.users.len(), config.routes.len());
-    for (key, listed, distinct, room) in [
-        ("base-stations", config.base_stations.len(), stations.len(), config.base_station_capacity),
-        ("next-hops", config.next_hops.len(), hops.len(), config.next_hop_capacity),
-        ("routes", routes, prefixes.len(), config.route_capacity),
-        ("users", users, addresses.len().min(identifiers.len()), config.user_capacity),
-    ] {
-        if listed != distinct {
-            let what = format!("{} of {listed} are listed twice", listed - distinct);
-            return Err(function_key(key, what, "List each address and identifier once"));
-        }
-        if listed > room as usize {
-            let what = format!("{listed} do not fit into a capacity of {room}");
-            return Err(function_key(key, what, "Raise the capacity"));
-        }
-    }
-    if let Some(route) = config.routes.iter().find(|route| !hops.contains(&route.next_hop)) {
-        let what = format!("no next hop has the address {}", route.next_hop);
-        return Err(function_key("routes", what, "Add it to `next-hops`"));
-    }
-    for user in &config.users {
-        if !stations.contains(&user.base_station) {
-            let what = format!("no base station has the address {}", user.base_station);
-            return Err(function_key("users", what, "Add it to `base-stations`"));
-        }
-        if !(1..=config.tunnel.teid_max()).contains(&user.teid) {
-            let what = format!("{} is no tunnel endpoint identifier of this tunnel", user.teid);
-            return Err(function_key("users", what, "Give a number from 1; VXLAN has 24 bits"));
-        }
-        for rate in [user.uplink_rate, user.downlink_rate].into_iter().flatten() {
-            check_rate("users", rate)?;
-        }
-    }
-    Ok(())
-}
-
-fn check_rate(key: &'static str, rate: BytesPerSec) -> Result<(), Invalid> {
-    if is_rate(rate) {
-        return Ok(());
-    }
-    Err(function_key(
-        key,
-        format!("must be from 1 byte/s to 1e12 byte/s, not {}", rate.0),
-        "Give byte/s as a number, or a unit, like '10 Mbit/s'",
-    ))
-}
-
-/// Whether a bearer can have this rate.
-pub(crate) fn is_rate(rate: BytesPerSec) -> bool {
-    (1.0..=1e12).contains(&rate.0)
-}
-
-fn function_key(key: &'static str, what: String, remedy: &str) -> Invalid {
-    Invalid { section: "function", key: key.into(), what, remedy: remedy.into() }
 }
 
 /// The least burst of a bearer: no packet of a user is longer.

@@ -3,7 +3,7 @@
 //! Behind its two ports, one of several workers has one towards each of them; by these they tell
 //! each other what neighbours say, and nothing else.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::PortId;
 use wire::MacAddr;
@@ -35,6 +35,8 @@ pub(crate) fn side(port: PortId) -> usize {
 pub struct Gateway {
     /// Its address.
     pub ip: Ipv4Addr,
+    /// Its IPv6 address, if it has one.
+    pub ipv6: Option<Ipv6Addr>,
     /// Its MAC address.
     pub mac: MacAddr,
     /// How packets are carried to base stations.
@@ -44,7 +46,8 @@ pub struct Gateway {
 impl Gateway {
     /// The gateway of a configuration.
     pub fn new(config: &Config) -> Gateway {
-        Gateway { ip: config.gw_ip, mac: config.gw_mac, tunnel: config.tunnel }
+        let Config { gw_ip: ip, gw_ipv6: ipv6, gw_mac: mac, tunnel, .. } = *config;
+        Gateway { ip, ipv6, mac, tunnel }
     }
 }
 

@@ -9,8 +9,7 @@
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), the
 //! gateway itself ([`gateway`]), the state of a worker ([`state`]), the packet's way through
 //! ([`pipeline`], with `parse` for everything out of the ordinary), change ([`control`]) and which
-//! worker has a user ([`steering`]). Not here: GTP-C, PFCP, charging, IPv6 transport of the tunnel,
-//! reassembly.
+//! worker has a user ([`steering`]). Not here: GTP-C, PFCP, charging, IPv6 transport of the tunnel.
 
 pub mod config;
 
@@ -21,6 +20,32 @@ pub mod state;
 pub mod reasons;
 
 pub mod pipeline;
+
+mod way;
+
+mod entrance;
+
+mod handed;
+
+mod reassembly;
+
+mod mtus;
+
+mod lengths;
+
+mod limits;
+
+mod host;
+
+mod gtp;
+
+mod exit;
+
+mod crossing;
+
+mod counts;
+
+mod found;
 
 mod plain;
 
@@ -47,9 +72,10 @@ pub use self::control::Update;
 pub use self::pipeline::Pipeline;
 use function_kit::{
     Condition, FrameSteering, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
-    TablePage, TableSize,
+    Sought, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
+use packet::PortId;
 
 /// The mobile gateway as a unit.
 pub struct MobileGateway;
@@ -67,7 +93,12 @@ impl NetworkFunction for MobileGateway {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update;
     type Function = Pipeline;
+
+    fn meant(_: &Config, said: Update) -> Result<Update, Invalid> {
+        Ok(said)
+    }
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         config::validate(config)
@@ -88,6 +119,10 @@ impl NetworkFunction for MobileGateway {
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
         Pipeline::new(config, shard, clock, now)
+    }
+
+    fn set_mtu(function: &mut Pipeline, port: PortId, mtu: u16) {
+        function.set_mtu(port, mtu);
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
@@ -116,6 +151,17 @@ impl NetworkFunction for MobileGateway {
 
     fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
         shown::neighbours(function.neighbours(), limit)
+    }
+
+    fn table_found(
+        function: &Pipeline,
+        table: usize,
+        sought: Sought,
+        _: u64,
+        _: usize,
+        _: Ticks,
+    ) -> Option<TablePage> {
+        found::page(function.state(), table, sought)
     }
 
     fn table_page(

@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use function_kit::Shard;
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Slot, Verdict};
+use stages::duplicates::{Duplicate, Duplicates};
 use stages::hearsay::{self, Heard, Others};
 use stages::nd::{self, Message};
 use stages::neighbours::{Asking, Entry, Limits, Neighbours as Table, Question, Wanted};
@@ -22,7 +23,7 @@ use wire::bytes::array_at;
 use wire::{MacAddr, ethernet, ipv6};
 
 use super::config::Config;
-use super::gateway::{CORE, is_worker, towards_worker};
+use super::gateway::{CORE, Gateway, is_worker, towards_worker};
 use super::reasons::{self, Tallies, Tally};
 use super::state::State;
 
@@ -32,8 +33,8 @@ pub(super) struct Neighbours {
     asking: Asking,
     link_local: Ipv6Addr,
     others: Others,
-    /// None before the worker told its room.
-    pub made: Option<Made>,
+    /// Who else has the gateway's addresses.
+    duplicates: Duplicates,
 }
 
 impl Neighbours {
@@ -50,7 +51,7 @@ impl Neighbours {
             asking: Asking { mac: config.gw_mac, ipv4: Some(config.gw_ip), ipv6: Some(link_local) },
             link_local,
             others: Others::new((shard.index, shard.count), towards_worker),
-            made: None,
+            duplicates: Duplicates::new(clock),
         }
     }
 
@@ -59,18 +60,44 @@ impl Neighbours {
         self.table.entries()
     }
 
+    /// Who else has the gateway's addresses.
+    pub fn duplicates(&self) -> &[Duplicate] {
+        self.duplicates.heard()
+    }
+
+    /// Takes note of a frame by which another station says that it has an address of the gateway's
+    /// (RFC 5227 section 2.4, RFC 4861 section 7.2.5); whether it does.
+    pub fn hear_conflict(
+        &mut self,
+        gateway: &Gateway,
+        (port, frame): (PortId, &[u8]),
+        now: Ticks,
+    ) -> bool {
+        if is_worker(port) {
+            return false;
+        }
+        let in_nd = || match nd::read(frame, (gateway.mac, Some(self.link_local)))? {
+            Ok(Message::Advertisement { target, mac, .. }) => Some((target.into(), mac)),
+            _ => None,
+        };
+        let said = Heard::in_arp(frame, gateway.mac).map(|heard| (heard.address, heard.said.mac));
+        let Some((address, mac)) = said.or_else(in_nd) else { return false };
+        let own = [IpAddr::from(gateway.ip), self.link_local.into()];
+        own.contains(&address)
+            && mac != gateway.mac
+            && self.duplicates.hear((link(port), address), mac, now)
+    }
+
     /// Lets a packet wait for its neighbour, by the entry of that, its port and its address.
     pub fn wait(
         &mut self,
-        batch: &Batch,
-        slot: Slot,
+        made: &mut Made,
+        (came, frame): (PortId, &[u8]),
         (entry, port, address): (u32, PortId, IpAddr),
         now: Ticks,
     ) -> Verdict {
-        let Neighbours { table, asking, made: Some(made), .. } = self else {
-            return reasons::drop(reasons::UNRESOLVED);
-        };
-        let packet = (batch.port(slot), 0, batch.frame(slot));
+        let Neighbours { table, asking, .. } = self;
+        let packet = (came, 0, frame);
         let wanted = Wanted { link: link(port), address, listed: Some(entry) };
         let waits = table.wait(packet, wanted, now, |question| ask(made, *asking, question));
         // Each neighbour has one place at most, so that there is always one more.
@@ -81,7 +108,7 @@ impl Neighbours {
     /// takes note of, or that another worker hands over; none for all others, and for ARP requests.
     pub fn hear(
         &mut self,
-        state: &mut State,
+        (state, made): (&mut State, &mut Made),
         batch: &mut Batch,
         slot: Slot,
         tallies: &mut Tallies,
@@ -92,12 +119,12 @@ impl Neighbours {
         if is_worker(port) {
             let said = Heard::in_frame(frame, (own, self.link_local));
             if let (Some(link), Some(said)) = (hearsay::link_of(frame), said) {
-                self.heard(state, PortId(link as u8), said, now);
+                self.heard((state, made), PortId(link as u8), said, now);
             }
             return Some(noted);
         }
         if let Some(said) = Heard::in_arp(frame, own) {
-            let heard = self.take_note(state, (port, frame), said, now);
+            let heard = self.take_note((state, made), (port, frame), said, now);
             return (heard && said.is_answer).then_some(noted);
         }
         if port != CORE || !nd::is_one(frame) {
@@ -113,7 +140,7 @@ impl Neighbours {
             return frame.starts_with(&own.0).then_some(ignored);
         };
         let heard = Heard::in_message(message)
-            .is_some_and(|said| self.take_note(state, (CORE, frame), said, now));
+            .is_some_and(|said| self.take_note((state, made), (CORE, frame), said, now));
         let Message::Solicitation { source, .. } = message else {
             return Some(if heard { noted } else { ignored });
         };
@@ -131,20 +158,26 @@ impl Neighbours {
     /// which may have asked for it; whether it was of any use, here or perhaps to them.
     fn take_note(
         &mut self,
-        state: &mut State,
+        (state, made): (&mut State, &mut Made),
         (port, frame): (PortId, &[u8]),
         said: Heard,
         now: Ticks,
     ) -> bool {
         let tells = self.others.are_there() && state.is_asked_for(port, said.address);
-        if let Some(made) = self.made.as_mut().filter(|_| tells) {
+        if tells {
             self.others.tell((port, link(port)), (frame, state.gateway.mac), made);
         }
-        self.heard(state, port, said, now) || tells
+        self.heard((state, made), port, said, now) || tells
     }
 
-    fn heard(&mut self, state: &mut State, port: PortId, heard: Heard, now: Ticks) -> bool {
-        let Neighbours { table, made: Some(made), .. } = self else { return false };
+    fn heard(
+        &mut self,
+        (state, made): (&mut State, &mut Made),
+        port: PortId,
+        heard: Heard,
+        now: Ticks,
+    ) -> bool {
+        let table = &mut self.table;
         let Heard { address, said, .. } = heard;
         let Some(number) = table.heard(link(port), address, said, now) else { return false };
         let Some(entry) = table.get(number).and_then(|one| one.listed) else { return false };
@@ -162,8 +195,9 @@ impl Neighbours {
     }
 
     /// Asks again, and forgets who does not answer: whatever is due.
-    pub fn tick(&mut self, state: &mut State, now: Ticks) {
-        let Neighbours { table, asking, made: Some(made), .. } = self else { return };
+    pub fn tick(&mut self, (state, made): (&mut State, &mut Made), now: Ticks) {
+        let Neighbours { table, asking, duplicates, .. } = self;
+        duplicates.forget(now);
         while let Some((_, entry)) = table.tick(now, |question| ask(made, *asking, question)) {
             if let Some(listed) = entry.listed {
                 state.resolve(listed, None);
@@ -173,10 +207,9 @@ impl Neighbours {
     }
 
     /// Forgets a neighbour that was removed, by its entry.
-    pub fn forget(&mut self, entry: u32) {
-        let Neighbours { table, made: Some(made), .. } = self else { return };
-        table.forget(entry);
-        drop_all(table, made);
+    pub fn forget(&mut self, made: &mut Made, entry: u32) {
+        self.table.forget(entry);
+        drop_all(&mut self.table, made);
     }
 }
 

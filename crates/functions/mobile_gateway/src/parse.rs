@@ -6,14 +6,16 @@
 
 use std::net::Ipv4Addr;
 
-use packet::Reason;
+use packet::{PortId, Reason};
+use stages::reassembly::Part;
 use wire::gtpu::{self, GTPU_PORT};
 use wire::vxlan::{self, VXLAN_PORT};
 use wire::{Malformed, ethernet, ipv4, ipv6, protocol, udp};
 
 use super::config::Tunnel;
-use super::gateway::Gateway;
+use super::gateway::{ACCESS, CORE, Gateway};
 use super::reasons;
+use super::reassembly::part_of;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +29,44 @@ pub(super) enum Class {
     },
     /// A packet for a user.
     Downlink(Inner),
+    /// A packet to or from a user that may not be forwarded further; with the bearer's identifier
+    /// out of a tunnel.
+    Spent {
+        /// The identifier.
+        teid: Option<u32>,
+        /// The user's packet.
+        inner: Inner,
+    },
+    /// A part of a packet for the gateway itself.
+    Fragment(Part),
+    /// ICMP for the gateway itself.
+    Icmp,
+    /// A message of GTP-U with an extension header that must be understood and is not; whether its
+    /// sender is told.
+    Unsupported {
+        /// Of this and another such message nobody is told, or two ends could go on for ever.
+        is_told: bool,
+    },
     /// A question that the gateway itself answers.
     Answer(Question),
     /// Nothing to do with it.
     Drop(Reason),
+}
+
+impl Class {
+    /// The port by which such a frame comes in; none of what may come in by any.
+    pub fn comes_by(&self) -> Option<PortId> {
+        match self {
+            Class::Uplink { .. }
+            | Class::Spent { teid: Some(_), .. }
+            | Class::Unsupported { .. }
+            | Class::Answer(Question::Echo { .. }) => Some(ACCESS),
+            Class::Downlink(_) | Class::Spent { teid: None, .. } => Some(CORE),
+            Class::Fragment(_) | Class::Icmp | Class::Answer(Question::Arp) | Class::Drop(_) => {
+                None
+            }
+        }
+    }
 }
 
 /// A user's IP packet within a frame.
@@ -61,6 +97,12 @@ impl Inner {
                 }
             }
         }
+    }
+
+    /// Whether the packet is in a tunnel, as it came in.
+    #[inline(always)]
+    pub fn is_tunnelled(&self) -> bool {
+        usize::from(self.offset) > ethernet::HEADER_LEN
     }
 
     /// Of no packet.
@@ -145,10 +187,9 @@ pub(super) fn classify(frame: &[u8], gateway: &Gateway) -> Class {
     }
     match ethernet.ether_type() {
         ethernet::TYPE_IPV4 => classify_ipv4(ethernet.payload(), gateway),
-        ethernet::TYPE_IPV6 => match parse_ipv6(ethernet.payload(), ethernet::HEADER_LEN, &OUTER) {
-            Ok(inner) => Class::Downlink(inner),
-            Err(reason) => Class::Drop(reason),
-        },
+        ethernet::TYPE_IPV6 => {
+            downlink(parse_ipv6(ethernet.payload(), ethernet::HEADER_LEN, &OUTER))
+        }
         ethernet::TYPE_ARP => classify_arp(ethernet.payload(), gateway),
         _ => Class::Drop(reasons::ETHERTYPE),
     }
@@ -165,7 +206,8 @@ fn classify_arp(packet: &[u8], gateway: &Gateway) -> Class {
     }
 }
 
-fn classify_ipv4(packet: &[u8], gateway: &Gateway) -> Class {
+/// The same of a packet of IPv4 in a frame for the gateway.
+pub(super) fn classify_ipv4(packet: &[u8], gateway: &Gateway) -> Class {
     let view = match ipv4::View::parse(packet) {
         Ok(view) => view,
         Err(Malformed::BadChecksum) => return Class::Drop(reasons::IP_CHECKSUM),
@@ -177,18 +219,33 @@ fn classify_ipv4(packet: &[u8], gateway: &Gateway) -> Class {
     if view.destination() == gateway.ip {
         return classify_tunnel(&view, gateway);
     }
-    match parse_ipv4(packet, ethernet::HEADER_LEN, &OUTER) {
-        Ok(inner) => Class::Downlink(inner),
+    downlink(parse_ipv4(packet, ethernet::HEADER_LEN, &OUTER))
+}
+
+fn downlink(parsed: Result<Parsed, Reason>) -> Class {
+    match parsed {
+        Ok(Parsed { inner, is_spent: false }) => Class::Downlink(inner),
+        Ok(Parsed { inner, .. }) => Class::Spent { teid: None, inner },
+        Err(reason) => Class::Drop(reason),
+    }
+}
+
+fn uplink(teid: u32, parsed: Result<Parsed, Reason>) -> Class {
+    match parsed {
+        Ok(Parsed { inner, is_spent: false }) => Class::Uplink { teid, inner },
+        Ok(Parsed { inner, .. }) => Class::Spent { teid: Some(teid), inner },
         Err(reason) => Class::Drop(reason),
     }
 }
 
 fn classify_tunnel(outer: &ipv4::View<'_>, gateway: &Gateway) -> Class {
     if outer.is_fragment() {
-        return Class::Drop(reasons::IP_FRAGMENT);
+        return Class::Fragment(part_of(outer));
     }
-    if outer.protocol() != protocol::UDP {
-        return Class::Drop(reasons::NOT_TUNNEL);
+    match outer.protocol() {
+        protocol::UDP => {}
+        protocol::ICMP => return Class::Icmp,
+        _ => return Class::Drop(reasons::NOT_TUNNEL),
     }
     let Ok(datagram) = udp::View::parse(outer.payload()) else {
         return Class::Drop(reasons::UDP_MALFORMED);
@@ -221,15 +278,13 @@ fn classify_gtpu(outer: &ipv4::View<'_>, datagram: &udp::View<'_>) -> Class {
         return Class::Drop(reasons::TUNNEL_MALFORMED);
     }
     if message.extensions().any(|header| !is_understood(header)) {
-        return Class::Drop(reasons::GTP_EXTENSION);
+        let reports = [gtpu::MESSAGE_ERROR_INDICATION, gtpu::MESSAGE_SUPPORTED_EXTENSION_HEADERS];
+        return Class::Unsupported { is_told: !reports.contains(&message.message_type()) };
     }
     match message.message_type() {
         gtpu::MESSAGE_G_PDU => {
             let offset = TUNNEL_OFFSET + message.header_len();
-            match parse_inner(message.payload(), offset) {
-                Ok(inner) => Class::Uplink { teid: message.teid(), inner },
-                Err(reason) => Class::Drop(reason),
-            }
+            uplink(message.teid(), parse_inner(message.payload(), offset))
         }
         gtpu::MESSAGE_ECHO_REQUEST => match message.sequence() {
             Some(sequence) => Class::Answer(Question::Echo {
@@ -241,6 +296,7 @@ fn classify_gtpu(outer: &ipv4::View<'_>, datagram: &udp::View<'_>) -> Class {
             None => Class::Drop(reasons::TUNNEL_MALFORMED),
         },
         gtpu::MESSAGE_ERROR_INDICATION => Class::Drop(reasons::GTP_ERROR_INDICATION),
+        gtpu::MESSAGE_END_MARKER => Class::Drop(reasons::GTP_END_MARKER),
         _ => Class::Drop(reasons::GTP_MESSAGE),
     }
 }
@@ -248,8 +304,7 @@ fn classify_gtpu(outer: &ipv4::View<'_>, datagram: &udp::View<'_>) -> Class {
 /// Whether an extension header may be passed over (TS 29.281 section 5.2.1): its type leaves that
 /// to the receiver, or it is one that says nothing on which forwarding depends.
 fn is_understood(header: gtpu::Extension<'_>) -> bool {
-    let known = [gtpu::EXTENSION_PDU_SESSION_CONTAINER, gtpu::EXTENSION_PDCP_PDU_NUMBER];
-    !header.is_comprehension_required() || known.contains(&header.kind)
+    !header.is_comprehension_required() || EXTENSIONS_KNOWN.contains(&header.kind)
 }
 
 fn classify_vxlan(message: &[u8]) -> Class {
@@ -265,13 +320,21 @@ fn classify_vxlan(message: &[u8]) -> Class {
         ethernet::TYPE_IPV6 => parse_ipv6(ethernet.payload(), offset, &INNER),
         _ => Err(reasons::INNER_MALFORMED),
     };
-    match inner {
-        Ok(inner) => Class::Uplink { teid: view.vni(), inner },
-        Err(reason) => Class::Drop(reason),
-    }
+    uplink(view.vni(), inner)
 }
 
-fn parse_inner(packet: &[u8], offset: usize) -> Result<Inner, Reason> {
+/// A user's packet, and whether it may not be forwarded further.
+struct Parsed {
+    inner: Inner,
+    is_spent: bool,
+}
+
+/// A packet of IP that was checked before and begins at an offset of its frame.
+pub(super) fn parse_packet(packet: &[u8], offset: usize) -> Option<Inner> {
+    parse_inner(packet, offset).ok().map(|parsed| parsed.inner)
+}
+
+fn parse_inner(packet: &[u8], offset: usize) -> Result<Parsed, Reason> {
     match packet.first().map(|byte| byte >> 4) {
         Some(ipv4::VERSION) => parse_ipv4(packet, offset, &INNER),
         Some(ipv6::VERSION) => parse_ipv6(packet, offset, &INNER),
@@ -279,7 +342,7 @@ fn parse_inner(packet: &[u8], offset: usize) -> Result<Inner, Reason> {
     }
 }
 
-fn parse_ipv4(packet: &[u8], offset: usize, reasons: &Reasons) -> Result<Inner, Reason> {
+fn parse_ipv4(packet: &[u8], offset: usize, reasons: &Reasons) -> Result<Parsed, Reason> {
     let view = ipv4::View::parse(packet).map_err(|malformed| match malformed {
         Malformed::BadChecksum => reasons.checksum,
         _ => reasons.malformed,
@@ -287,23 +350,18 @@ fn parse_ipv4(packet: &[u8], offset: usize, reasons: &Reasons) -> Result<Inner, 
     if view.has_options() {
         return Err(reasons.options);
     }
-    if view.ttl() <= 1 {
-        return Err(reasons.ttl_expired);
-    }
     let addresses = Addresses::V4 {
         source: view.source().to_bits(),
         destination: view.destination().to_bits(),
     };
-    Ok(Inner { offset: offset as u16, len: view.total_len(), addresses })
+    let inner = Inner { offset: offset as u16, len: view.total_len(), addresses };
+    Ok(Parsed { inner, is_spent: view.ttl() <= 1 })
 }
 
-fn parse_ipv6(packet: &[u8], offset: usize, reasons: &Reasons) -> Result<Inner, Reason> {
+fn parse_ipv6(packet: &[u8], offset: usize, reasons: &Reasons) -> Result<Parsed, Reason> {
     let view = ipv6::View::parse(packet).map_err(|_| reasons.malformed)?;
     if view.next_header() == protocol::IPV6_HOP_BY_HOP {
         return Err(reasons.options);
-    }
-    if view.hop_limit() <= 1 {
-        return Err(reasons.ttl_expired);
     }
     let addresses = Addresses::V6 {
         source: view.source().to_bits(),
@@ -311,7 +369,8 @@ fn parse_ipv6(packet: &[u8], offset: usize, reasons: &Reasons) -> Result<Inner, 
     };
     let len = ipv6::HEADER_LEN as u32 + u32::from(view.payload_len());
     let len = u16::try_from(len).map_err(|_| reasons.malformed)?;
-    Ok(Inner { offset: offset as u16, len, addresses })
+    let inner = Inner { offset: offset as u16, len, addresses };
+    Ok(Parsed { inner, is_spent: view.hop_limit() <= 1 })
 }
 
 /// The reasons for what is wrong with an IP header.
@@ -319,22 +378,24 @@ struct Reasons {
     malformed: Reason,
     checksum: Reason,
     options: Reason,
-    ttl_expired: Reason,
 }
 
 const OUTER: Reasons = Reasons {
     malformed: reasons::IP_MALFORMED,
     checksum: reasons::IP_CHECKSUM,
     options: reasons::IP_OPTIONS,
-    ttl_expired: reasons::TTL_EXPIRED,
 };
 
 const INNER: Reasons = Reasons {
     malformed: reasons::INNER_MALFORMED,
     checksum: reasons::INNER_CHECKSUM,
     options: reasons::INNER_OPTIONS,
-    ttl_expired: reasons::INNER_TTL_EXPIRED,
 };
+
+/// Extension headers that must be understood, and are: they say nothing on which forwarding
+/// depends.
+pub(super) const EXTENSIONS_KNOWN: [u8; 2] =
+    [gtpu::EXTENSION_PDU_SESSION_CONTAINER, gtpu::EXTENSION_PDCP_PDU_NUMBER];
 
 /// Where a tunnel's own header begins: behind Ethernet, IPv4 without options, and UDP.
 const TUNNEL_OFFSET: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN;

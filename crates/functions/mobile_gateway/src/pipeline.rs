@@ -5,34 +5,53 @@
 //! memory about once. Packets that leave the way have their verdict at that moment.
 use std::io;
 
+use engine::steering::Steering;
 use engine::{Drops, Function, Refusal, StageClock};
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use machine::memory::prefetch_at;
-use packet::{Batch, Made, PortId, Reason, Room, Slot, Slots, Verdict};
+use packet::{Batch, Made, PortId, Room, Slot};
 use stages::tunnel::Encapsulation;
-use tables::index::Place;
 use wire::ethernet;
 
-use super::answer::{TTL, answer};
+use super::answer::TTL;
 use super::clamp::clamp;
-use super::config::{Config, Tunnel};
+use super::config::{Config, Tunnel, UserToUser};
 use super::control::Update;
 use super::gateway::{ACCESS, CORE};
+use super::limits::Host;
+use super::mtus::Lengths;
 use super::neighbours::Neighbours;
-use super::parse::{Addresses, Class, Inner, Question, classify};
+use super::parse::Addresses;
 use super::plain::{Plain, PlainFrames};
 use super::reasons::{self, TALLIES, Tallies, Tally};
+use super::reassembly::Reassembly;
 use super::state::State;
+use super::steering;
+use super::way::{Unmatched, Way};
 
 /// A running mobile gateway on one worker.
 pub struct Pipeline {
-    state: State,
-    encapsulation: Encapsulation,
-    way: Way,
+    pub(super) state: State,
+    pub(super) encapsulation: Encapsulation,
+    pub(super) way: Way,
     mss_clamp: u16,
-    neighbours: Neighbours,
-    tallies: Tallies,
+    pub(super) neighbours: Neighbours,
+    pub(super) host: Host,
+    pub(super) lengths: Lengths,
+    /// Frames that are made; none before the worker told its room.
+    pub(super) made: Option<Made>,
+    /// A frame that is being cut, or is the subject of an error; a piece of it; and one that waits.
+    pub(super) uncut: Vec<u8>,
+    pub(super) cut: Vec<u8>,
+    pub(super) piece: Vec<u8>,
+    /// Fragments that wait; none where they are dropped.
+    pub(super) reassembly: Option<Reassembly>,
+    pub(super) user_to_user: UserToUser,
+    pub(super) check_ports: bool,
+    pub(super) shard: Shard,
+    pub(super) steering: Steering,
+    pub(super) tallies: Tallies,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -47,26 +66,6 @@ enum Stage {
     Rewrite,
 }
 
-/// Where the packets of the current batch are, and what is known of each, by slot.
-struct Way {
-    /// On their way to the Internet.
-    uplink: Slots,
-    /// On their way to a user by its IPv4 address; behind the second stage, to any user.
-    downlink: Slots,
-    /// On their way to a user by its IPv6 prefix.
-    downlink_ipv6: Slots,
-    /// With an IPv4 destination to be routed.
-    routed: Slots,
-    /// With an IPv6 destination to be routed.
-    routed_ipv6: Slots,
-    teid: [u32; 256],
-    inner: [Inner; 256],
-    place: [Place; 256],
-    bearer: [u32; 256],
-    destination: [u32; 256],
-    hop: [u32; 256],
-}
-
 impl Function for Pipeline {
     type Update = Update;
     const STAGES: &'static [&'static str] =
@@ -78,14 +77,19 @@ impl Function for Pipeline {
         self.check(batch, now);
         stages.lap(Stage::Check as usize, batch.len());
         self.find_bearer(batch);
+        self.tell_refused(batch, now);
         stages.lap(Stage::FindBearer as usize, batch.len());
         self.police(batch, now);
         stages.lap(Stage::Police as usize, batch.len());
-        self.decapsulate(batch);
+        self.decapsulate(batch, now);
         stages.lap(Stage::Decapsulate as usize, self.way.uplink.len());
-        self.encapsulate(batch);
+        self.encapsulate(batch, now);
         stages.lap(Stage::Encapsulate as usize, self.way.downlink.len());
         self.route(batch);
+        self.tell_refused(batch, now);
+        if !self.way.crossing.is_empty() {
+            self.cross(batch, now);
+        }
         stages.lap(Stage::Route as usize, batch.len());
         self.rewrite(batch);
         if self.state.asked_for != [0; 2] {
@@ -97,23 +101,31 @@ impl Function for Pipeline {
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
         let gone = self.state.removed(&update);
         self.state.apply(&update, now)?;
-        if let Some(entry) = gone {
-            self.neighbours.forget(entry);
+        if let (Some(entry), Some(made)) = (gone, &mut self.made) {
+            self.neighbours.forget(made, entry);
         }
         Ok(())
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        self.neighbours.made = Some(Made::new(room)?);
+        self.made = Some(Made::new(room)?);
+        if let Some(reassembly) = &mut self.reassembly {
+            reassembly.set_longest(room.frame);
+        }
         Ok(())
     }
 
     fn tick(&mut self, now: Ticks) {
-        self.neighbours.tick(&mut self.state, now);
+        if let Some(made) = &mut self.made {
+            self.neighbours.tick((&mut self.state, made), now);
+        }
+        if let Some(reassembly) = &mut self.reassembly {
+            self.tallies[Tally::FragmentsGivenUp as usize] += reassembly.expire(now);
+        }
     }
 
     fn made(&mut self, _: Ticks) -> Option<&mut Batch> {
-        let made = self.neighbours.made.as_mut()?;
+        let made = self.made.as_mut()?;
         self.tallies[Tally::MadeFull as usize] = made.refused();
         made.lend()
     }
@@ -123,7 +135,7 @@ impl Function for Pipeline {
     }
 
     fn state_bytes(&self) -> usize {
-        self.state.bytes()
+        self.state.bytes() + self.reassembly.as_ref().map_or(0, Reassembly::bytes)
     }
 }
 
@@ -137,38 +149,16 @@ impl Pipeline {
     /// everything else by the full parser.
     fn check(&mut self, batch: &mut Batch, now: Ticks) {
         self.way.clear();
-        let plain = PlainFrames::new(&self.state.gateway);
+        let (plain, checks) = (PlainFrames::new(&self.state.gateway), self.check_ports);
         for slot in batch.slots() {
             match plain.recognise(batch.frame(slot)) {
-                Plain::Uplink { teid, inner } => self.way.enter_uplink(slot, teid, inner),
-                Plain::Downlink(inner) => self.way.enter_downlink(slot, inner),
-                Plain::Not => self.check_fully(batch, slot, now),
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn check_fully(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) {
-        let Pipeline { state, neighbours, tallies, .. } = self;
-        if state.asks(batch.port(slot))
-            && let Some(verdict) = neighbours.hear(state, batch, slot, tallies, now)
-        {
-            return batch.set_verdict(slot, verdict);
-        }
-        match classify(batch.frame(slot), &self.state.gateway) {
-            Class::Uplink { teid, inner } => self.way.enter_uplink(slot, teid, inner),
-            Class::Downlink(inner) => self.way.enter_downlink(slot, inner),
-            Class::Answer(question) => {
-                self.tallies[match question {
-                    Question::Arp => Tally::ArpAnswered,
-                    Question::Echo { .. } => Tally::EchoAnswered,
-                } as usize] += 1;
-                answer(batch, slot, question, &self.state.gateway);
-            }
-            Class::Drop(reason) => {
-                let is_error = reason == reasons::GTP_ERROR_INDICATION;
-                self.tallies[Tally::ErrorIndications as usize] += u64::from(is_error);
-                batch.set_verdict(slot, reasons::drop(reason));
+                Plain::Uplink { teid, inner } if !(checks && batch.port(slot) == CORE) => {
+                    self.way.enter_uplink(slot, teid, inner);
+                }
+                Plain::Downlink(inner) if !(checks && batch.port(slot) == ACCESS) => {
+                    self.way.enter_downlink(slot, inner);
+                }
+                _ => self.check_fully(batch, slot, now),
             }
         }
     }
@@ -176,8 +166,8 @@ impl Pipeline {
     /// Tunnel identifier to bearer for uplink packets, user's address to bearer for downlink ones.
     fn find_bearer(&mut self, batch: &mut Batch) {
         let way = &mut self.way;
-        let State { by_teid, by_ipv4, by_ipv6, bearers, fakedrop, .. } = &self.state;
-        let mut unmatched = Unmatched::new(*fakedrop, &mut self.tallies);
+        let State { by_teid, by_ipv4, by_ipv6, bearers, counts, fakedrop, .. } = &self.state;
+        let mut unmatched = Unmatched::new(*fakedrop, &mut way.refused, &mut self.tallies);
 
         for &slot in way.uplink.as_slice() {
             let place = by_teid.bucket(way.teid[usize::from(slot)]);
@@ -198,6 +188,7 @@ impl Pipeline {
         let (inner, place, bearer) = (&way.inner, &way.place, &mut way.bearer);
         let mut found = |slot: usize, index: u32| {
             prefetch_at(bearers, index as usize);
+            prefetch_at(counts, index as usize);
             bearer[slot] = index;
         };
         way.uplink.retain(|slot| {
@@ -234,23 +225,21 @@ impl Pipeline {
     fn police(&mut self, batch: &mut Batch, now: Ticks) {
         let way = &mut self.way;
         let bearers = &mut *self.state.bearers;
+        let counts = &mut *self.state.counts;
         let (inner, bearer) = (&way.inner, &way.bearer);
         way.uplink.retain(|slot| {
             let index = usize::from(slot);
-            let bearer = &mut bearers[bearer[index] as usize];
+            let number = bearer[index] as usize;
+            let bearer = &mut bearers[number];
             let inner = &inner[index];
-            let own = match inner.addresses {
-                Addresses::V4 { source, .. } => source == bearer.ipv4,
-                // Prefix 0 is no prefix, and not that of the unspecified address.
-                Addresses::V6 { source, .. } => {
-                    bearer.ipv6_prefix != 0 && (source >> 64) as u64 == bearer.ipv6_prefix
-                }
-            };
-            if !own {
+            if !bearer.has(&inner.addresses) {
                 batch.set_verdict(slot, reasons::drop(reasons::SPOOFED_SOURCE));
                 return false;
             }
             let conforms = bearer.uplink.conforms(now, u32::from(inner.len));
+            if let Some(counts) = counts.get_mut(number) {
+                counts.uplink.note(conforms, inner.len);
+            }
             if !conforms {
                 batch.set_verdict(slot, reasons::drop(reasons::RATE_EXCEEDED));
             }
@@ -258,8 +247,12 @@ impl Pipeline {
         });
         way.downlink.retain(|slot| {
             let index = usize::from(slot);
-            let bearer = &mut bearers[bearer[index] as usize];
+            let number = bearer[index] as usize;
+            let bearer = &mut bearers[number];
             let conforms = bearer.downlink.conforms(now, u32::from(inner[index].len));
+            if let Some(counts) = counts.get_mut(number) {
+                counts.downlink.note(conforms, inner[index].len);
+            }
             if !conforms {
                 batch.set_verdict(slot, reasons::drop(reasons::RATE_EXCEEDED));
             }
@@ -267,73 +260,121 @@ impl Pipeline {
         });
     }
 
+    /// Whether a packet for the user of a bearer keeps to its rate.
+    pub(super) fn meter_downlink(&mut self, bearer: u32, len: u16, now: Ticks) -> bool {
+        let State { bearers, counts, .. } = &mut self.state;
+        let Some(one) = bearers.get_mut(bearer as usize) else { return false };
+        let conforms = one.downlink.conforms(now, u32::from(len));
+        if let Some(counts) = counts.get_mut(bearer as usize) {
+            counts.downlink.note(conforms, len);
+        }
+        conforms
+    }
+
     /// Uplink: the tunnel's headers go, the user's packet makes a hop.
-    fn decapsulate(&mut self, batch: &mut Batch) {
-        let way = &mut self.way;
-        for &slot in way.uplink.as_slice() {
-            let index = usize::from(slot);
-            let inner = &way.inner[index];
-            batch.pull_front(slot, usize::from(inner.offset) - ethernet::HEADER_LEN);
-            batch.truncate(slot, ethernet::HEADER_LEN + usize::from(inner.len));
-            let Some((header, packet)) =
-                batch.frame_mut(slot).split_first_chunk_mut::<{ ethernet::HEADER_LEN }>()
-            else {
-                continue;
-            };
-            inner.make_hop(packet);
-            let is_ipv6 = matches!(inner.addresses, Addresses::V6 { .. });
-            if self.mss_clamp != 0 && clamp(packet, is_ipv6, self.mss_clamp) {
-                self.tallies[Tally::MssClamped as usize] += 1;
+    fn decapsulate(&mut self, batch: &mut Batch, now: Ticks) {
+        let shortest = self.lengths.shortest();
+        for index in 0..self.way.uplink.len() {
+            let slot = self.way.uplink.as_slice()[index];
+            match self.way.inner[usize::from(slot)].len > shortest {
+                true => self.way.long.push(slot),
+                false => self.take_out(batch, slot),
             }
-            let ether_type = match inner.addresses {
-                Addresses::V4 { destination, .. } => {
-                    way.destination[index] = destination;
-                    way.routed.push(slot);
-                    ethernet::TYPE_IPV4
-                }
-                Addresses::V6 { .. } => {
-                    way.routed_ipv6.push(slot);
-                    ethernet::TYPE_IPV6
-                }
-            };
+        }
+        if !self.way.long.is_empty() {
+            self.fit_uplink(batch, now);
+        }
+    }
+
+    /// A user's packet leaves its tunnel, makes a hop, and goes on to be routed.
+    #[inline(always)]
+    pub(super) fn take_out(&mut self, batch: &mut Batch, slot: Slot) {
+        let index = usize::from(slot);
+        let inner = self.way.inner[index];
+        batch.pull_front(slot, usize::from(inner.offset) - ethernet::HEADER_LEN);
+        batch.truncate(slot, ethernet::HEADER_LEN + usize::from(inner.len));
+        self.make_hop(batch, slot);
+        let ether_type = match inner.addresses {
+            Addresses::V4 { destination, .. } => {
+                self.way.destination[index] = destination;
+                self.way.routed.push(slot);
+                ethernet::TYPE_IPV4
+            }
+            Addresses::V6 { .. } => {
+                self.way.routed_ipv6.push(slot);
+                ethernet::TYPE_IPV6
+            }
+        };
+        if let Some(header) = batch.frame_mut(slot).first_chunk_mut::<{ ethernet::HEADER_LEN }>() {
             header[ethernet::offset::TYPE..].copy_from_slice(&ether_type.to_be_bytes());
         }
     }
 
+    /// A user's packet behind an Ethernet header makes a hop.
+    #[inline(always)]
+    pub(super) fn make_hop(&mut self, batch: &mut Batch, slot: Slot) {
+        let Some(packet) = batch.frame_mut(slot).get_mut(ethernet::HEADER_LEN..) else { return };
+        let inner = &self.way.inner[usize::from(slot)];
+        inner.make_hop(packet);
+        let is_ipv6 = matches!(inner.addresses, Addresses::V6 { .. });
+        if self.mss_clamp != 0 && clamp(packet, is_ipv6, self.mss_clamp) {
+            self.tallies[Tally::MssClamped as usize] += 1;
+        }
+    }
+
     /// Downlink: the user's packet makes a hop, and goes into a tunnel to the user's base station.
-    fn encapsulate(&mut self, batch: &mut Batch) {
-        let way = &mut self.way;
-        for &slot in way.downlink.as_slice() {
-            let index = usize::from(slot);
-            let inner = &way.inner[index];
-            let bearer = &self.state.bearers[way.bearer[index] as usize];
-            let base_station = self.state.base_stations[bearer.base_station as usize];
-            batch.truncate(slot, ethernet::HEADER_LEN + usize::from(inner.len));
-            let is_ipv6 = matches!(inner.addresses, Addresses::V6 { .. });
-            let pushed = self.encapsulation.push(batch, slot, base_station, bearer.teid, is_ipv6);
-            match pushed {
-                Some(packet) => {
-                    inner.make_hop(packet);
-                    if self.mss_clamp != 0 && clamp(packet, is_ipv6, self.mss_clamp) {
-                        self.tallies[Tally::MssClamped as usize] += 1;
-                    }
-                    way.destination[index] = base_station;
-                    way.routed.push(slot);
-                }
-                None => batch.set_verdict(slot, reasons::drop(reasons::TOO_LONG)),
+    fn encapsulate(&mut self, batch: &mut Batch, now: Ticks) {
+        let most = self.lengths.tunnelled();
+        for index in 0..self.way.downlink.len() {
+            let slot = self.way.downlink.as_slice()[index];
+            let len = self.way.inner[usize::from(slot)].len;
+            if len > most {
+                self.way.long.push(slot);
+                continue;
+            }
+            batch.truncate(slot, ethernet::HEADER_LEN + usize::from(len));
+            self.make_hop(batch, slot);
+            if self.put_into_tunnel(batch, slot) {
+                self.way.routed.push(slot);
             }
         }
+        if !self.way.long.is_empty() {
+            self.fit_downlink(batch, now);
+        }
+    }
+
+    /// A packet without padding goes into the tunnel of its bearer, and is to be routed; whether
+    /// there is room for that.
+    #[inline(always)]
+    pub(super) fn put_into_tunnel(&mut self, batch: &mut Batch, slot: Slot) -> bool {
+        let index = usize::from(slot);
+        let bearer = &self.state.bearers[self.way.bearer[index] as usize];
+        let base_station = self.state.base_stations[bearer.base_station as usize];
+        let is_ipv6 = matches!(self.way.inner[index].addresses, Addresses::V6 { .. });
+        let pushed = self.encapsulation.push(batch, slot, base_station, bearer.teid, is_ipv6);
+        if pushed.is_none() {
+            batch.set_verdict(slot, reasons::drop(reasons::TOO_LONG));
+            return false;
+        }
+        self.way.destination[index] = base_station;
+        true
     }
 
     /// Longest-prefix match of the destination, the outer one where there is a tunnel.
     fn route(&mut self, batch: &mut Batch) {
         let way = &mut self.way;
-        let State { routes, routes_ipv6, fakedrop, .. } = &self.state;
-        let mut unmatched = Unmatched::new(*fakedrop, &mut self.tallies);
+        let state = &self.state;
+        let State { routes, routes_ipv6, fakedrop, .. } = state;
+        let mut unmatched = Unmatched::new(*fakedrop, &mut way.refused, &mut self.tallies);
         let (destination, hop, inner) = (&way.destination, &mut way.hop, &way.inner);
+        let crossing = &mut way.crossing;
         way.routed.retain(|slot| {
             let index = usize::from(slot);
             match routes.lookup(destination[index]) {
+                Some(next) if state.is_users(next) && inner[index].is_tunnelled() => {
+                    crossing.push(slot);
+                    return false;
+                }
                 Some(next) => hop[index] = next,
                 None => return unmatched.leaves_unrouted(batch, slot, &inner[index]),
             }
@@ -342,6 +383,7 @@ impl Pipeline {
         for &slot in way.routed_ipv6.as_slice() {
             let index = usize::from(slot);
             match routes_ipv6.lookup(inner[index].addresses.ipv6_destination()) {
+                Some(next) if state.is_users(next) => crossing.push(slot),
                 Some(next) => {
                     hop[index] = next;
                     way.routed.push(slot);
@@ -368,13 +410,15 @@ impl Pipeline {
 
     /// Packets to neighbours whose MAC addresses are asked for.
     fn await_neighbours(&mut self, batch: &mut Batch, now: Ticks) {
+        let Some(made) = &mut self.made else { return };
         for &slot in self.way.routed.as_slice() {
             if batch.verdict(slot) != reasons::drop(reasons::UNRESOLVED) {
                 continue;
             }
             let entry = self.way.hop[usize::from(slot)];
             if let Some((port, address)) = self.state.neighbour(entry) {
-                let verdict = self.neighbours.wait(batch, slot, (entry, port, address), now);
+                let packet = (batch.port(slot), batch.frame(slot));
+                let verdict = self.neighbours.wait(made, packet, (entry, port, address), now);
                 batch.set_verdict(slot, verdict);
             }
         }
@@ -401,8 +445,24 @@ impl Pipeline {
             way: Way::new(),
             mss_clamp: config.mss_clamp,
             neighbours: Neighbours::new(config, shard, clock),
+            host: Host::new(config, &clock),
+            lengths: Lengths::new(config, (shard.index, shard.count)),
+            made: None,
+            uncut: Vec::new(),
+            cut: Vec::new(),
+            piece: Vec::new(),
+            reassembly: Reassembly::new(config, &clock)?,
+            user_to_user: config.user_to_user,
+            check_ports: config.check_ports,
+            shard,
+            steering: steering::of_config(config),
             tallies: [0; TALLIES.len()],
         })
+    }
+
+    /// Says what the links of a port take.
+    pub(super) fn set_mtu(&mut self, port: PortId, mtu: u16) {
+        self.lengths.set_mtu(port, mtu);
     }
 
     /// The state, to look at it.
@@ -410,86 +470,3 @@ impl Pipeline {
         &self.state
     }
 }
-
-impl Way {
-    fn new() -> Way {
-        Way {
-            uplink: Slots::new(),
-            downlink: Slots::new(),
-            downlink_ipv6: Slots::new(),
-            routed: Slots::new(),
-            routed_ipv6: Slots::new(),
-            teid: [0; 256],
-            inner: [Inner::NONE; 256],
-            place: [Place::default(); 256],
-            bearer: [0; 256],
-            destination: [0; 256],
-            hop: [0; 256],
-        }
-    }
-
-    fn clear(&mut self) {
-        self.uplink.clear();
-        self.downlink.clear();
-        self.downlink_ipv6.clear();
-        self.routed.clear();
-        self.routed_ipv6.clear();
-    }
-
-    #[inline(always)]
-    fn enter_uplink(&mut self, slot: Slot, teid: u32, inner: Inner) {
-        self.teid[usize::from(slot)] = teid;
-        self.inner[usize::from(slot)] = inner;
-        self.uplink.push(slot);
-    }
-
-    #[inline(always)]
-    fn enter_downlink(&mut self, slot: Slot, inner: Inner) {
-        self.inner[usize::from(slot)] = inner;
-        match inner.addresses {
-            Addresses::V4 { .. } => self.downlink.push(slot),
-            Addresses::V6 { .. } => self.downlink_ipv6.push(slot),
-        }
-    }
-}
-
-/// What becomes of packets that match nothing.
-struct Unmatched<'a> {
-    fakedrop: bool,
-    tallies: &'a mut Tallies,
-}
-
-impl<'a> Unmatched<'a> {
-    fn new(fakedrop: bool, tallies: &'a mut Tallies) -> Unmatched<'a> {
-        Unmatched { fakedrop, tallies }
-    }
-
-    /// Drops the packet, or sends it out of `port` as it is; false, because it leaves the way.
-    #[cold]
-    fn leaves(&mut self, batch: &mut Batch, slot: Slot, reason: Reason, port: PortId) -> bool {
-        self.tallies[Tally::Fakedropped as usize] += u64::from(self.fakedrop);
-        let verdict = if self.fakedrop { Verdict::Forward(port) } else { reasons::drop(reason) };
-        batch.set_verdict(slot, verdict);
-        false
-    }
-
-    /// The same for a packet that is out of its tunnel and has no route: the frame keeps the
-    /// Ethernet addresses with which it came, instead of what stood in the tunnel's headers. What
-    /// is in its tunnel by now belongs to a user whose base station disappeared: it is dropped.
-    #[cold]
-    fn leaves_unrouted(&mut self, batch: &mut Batch, slot: Slot, inner: &Inner) -> bool {
-        let tunnel_len = usize::from(inner.offset) - ethernet::HEADER_LEN;
-        if tunnel_len == 0 {
-            batch.set_verdict(slot, reasons::drop(reasons::NO_ROUTE));
-            return false;
-        }
-        if let Some(frame) = batch.push_front(slot, tunnel_len) {
-            frame.copy_within(..2 * MAC_LEN, tunnel_len);
-            batch.pull_front(slot, tunnel_len);
-        }
-        self.leaves(batch, slot, reasons::NO_ROUTE, CORE)
-    }
-}
-
-/// Length of an Ethernet address in bytes.
-const MAC_LEN: usize = 6;

@@ -19,12 +19,32 @@ reasons! {
     IP_CHECKSUM = "ip-checksum",
     /// The IPv4 header has options, or IPv6 hop-by-hop options.
     IP_OPTIONS = "ip-options",
-    /// A fragment addressed to the gateway: a tunnel packet is never put together again.
+    /// A fragment addressed to the gateway, where none are put together.
     IP_FRAGMENT = "ip-fragment",
+    /// A fragment without data, one in the middle that does not end at 8 bytes, or one beyond the
+    /// longest packet.
+    FRAGMENT_MALFORMED = "fragment-malformed",
+    /// A fragment of a packet whose fragments lie over one another, or one that has come before.
+    FRAGMENT_OVERLAP = "fragment-overlap",
+    /// A fragment with more gaps before it than are kept account of.
+    FRAGMENT_SCATTERED = "fragment-scattered",
+    /// Kept until all other fragments have come: the packet leaves by the last of them.
+    FRAGMENT_WAITS = "awaiting-fragments",
+    /// A fragment of a sender with as many packets or waiting fragments as it may have.
+    FRAGMENT_LIMIT = "fragment-limit",
+    /// A fragment where as many packets are begun, or as many fragments wait, as there is room for.
+    FRAGMENTS_FULL = "fragments-full",
     /// The time to live or hop limit ends here.
     TTL_EXPIRED = "ttl-expired",
-    /// Addressed to the gateway, but not to the tunnel's UDP port.
+    /// Addressed to the gateway, but neither to the tunnel's UDP port nor a ping.
     NOT_TUNNEL = "not-tunnel",
+    /// ICMP to the gateway whose checksum is wrong, or that is cut.
+    ICMP_MALFORMED = "icmp-malformed",
+    /// A ping to the gateway beyond those that are answered.
+    PING_LIMIT = "ping-limit",
+    /// A tunnel packet from the Internet's side, or a packet for a user from that of base stations,
+    /// where that is checked.
+    WRONG_PORT = "wrong-port",
     /// The UDP length is wrong.
     UDP_MALFORMED = "udp-malformed",
     /// The UDP checksum is present and wrong.
@@ -37,6 +57,9 @@ reasons! {
     GTP_EXTENSION = "gtp-extension",
     /// A GTP-U message that the user plane has no use for.
     GTP_MESSAGE = "gtp-message",
+    /// An end marker of GTP-U: no more packets come from there in this tunnel (TS 29.281 section
+    /// 7.3.2).
+    GTP_END_MARKER = "gtp-end-marker",
     /// A GTP-U error indication from a base station (TS 29.281 section 7.3.1).
     GTP_ERROR_INDICATION = "gtp-error-indication",
     /// No bearer has this tunnel endpoint identifier.
@@ -51,10 +74,14 @@ reasons! {
     INNER_TTL_EXPIRED = "inner-ttl-expired",
     /// The user's packet does not come from the bearer's user (anti-spoofing).
     SPOOFED_SOURCE = "spoofed-source",
+    /// A user's packet for another user, which is forbidden.
+    USER_TO_USER = "user-to-user",
     /// No bearer has this user's address.
     UNKNOWN_USER = "unknown-user",
     /// The bearer exceeds its rate.
     RATE_EXCEEDED = "rate-exceeded",
+    /// A packet that is too long for the link, and may not be cut.
+    TOO_BIG = "too-big",
     /// No route to where the packet goes.
     NO_ROUTE = "no-route",
     /// Kept until its next hop answers; when it leaves after all, it counts as made.
@@ -68,7 +95,8 @@ reasons! {
     NEIGHBOUR_HEARD = "neighbour-heard",
     /// Neighbor Discovery that breaks its rules, or of a neighbour that was not asked for.
     ND_IGNORED = "nd-ignored",
-    /// No room in front of the packet for the tunnel's headers, or the result is too long for IPv4.
+    /// No room in front of the packet for the tunnel's headers, or the result is too long for IPv4;
+    /// and a fragment of a packet that is longer than a frame may be.
     TOO_LONG = "too-long",
 }
 
@@ -81,6 +109,28 @@ tallies! {
     NdAnswered = "nd-answered",
     /// Error indications received.
     ErrorIndications = "gtp-error-indications",
+    /// Packets that went from one user's tunnel into another's.
+    UserToUser = "user-to-user-packets",
+    /// Packets of others that say an address of the gateway's is theirs.
+    AddressConflicts = "address-conflicts",
+    /// Pings answered.
+    PingsAnswered = "pings-answered",
+    /// ICMP errors sent.
+    IcmpErrors = "icmp-errors",
+    /// ICMP errors that were not sent because too many were.
+    IcmpErrorsLimited = "icmp-errors-limited",
+    /// Error indications sent.
+    GtpErrorsSent = "gtp-error-indications-sent",
+    /// Supported extension headers notifications sent.
+    GtpExtensionsTold = "gtp-extension-notifications",
+    /// Messages of both kinds that were not sent because too many were.
+    GtpErrorsLimited = "gtp-errors-limited",
+    /// Packets that left in pieces.
+    PacketsCut = "packets-cut",
+    /// Packets for the gateway put together of fragments.
+    Reassembled = "packets-reassembled",
+    /// Fragments that waited in vain.
+    FragmentsGivenUp = "fragments-given-up",
     /// TCP connections of users whose maximum segment size was lowered.
     MssClamped = "mss-clamped",
     /// Unmatched frames sent out of the other port because of `fakedrop`.

@@ -186,11 +186,24 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("core", running.core != wanted.core),
         ("fakedrop", running.fakedrop != wanted.fakedrop),
         ("gw-ip", running.gw_ip != wanted.gw_ip),
+        ("gw-ipv6", running.gw_ipv6 != wanted.gw_ipv6),
         ("gw-mac", running.gw_mac != wanted.gw_mac),
         ("tunnel", running.tunnel != wanted.tunnel),
         ("ipv6", running.ipv6 != wanted.ipv6),
         ("rate-limit", running.rate_limit != wanted.rate_limit),
         ("mss-clamp", running.mss_clamp != wanted.mss_clamp),
+        ("check-ports", running.check_ports != wanted.check_ports),
+        ("access-mtu", running.access_mtu != wanted.access_mtu),
+        ("core-mtu", running.core_mtu != wanted.core_mtu),
+        ("fragment", running.fragment != wanted.fragment),
+        ("fragments", running.fragments != wanted.fragments),
+        ("icmp-errors-per-s", running.icmp_errors_per_s != wanted.icmp_errors_per_s),
+        ("icmp-error-burst", running.icmp_error_burst != wanted.icmp_error_burst),
+        ("gtp-errors-per-s", running.gtp_errors_per_s != wanted.gtp_errors_per_s),
+        ("pings-per-s", running.pings_per_s != wanted.pings_per_s),
+        ("user-networks", running.user_networks != wanted.user_networks),
+        ("user-to-user", running.user_to_user != wanted.user_to_user),
+        ("user-counters", running.user_counters != wanted.user_counters),
         ("burst-ms", running.burst_ms != wanted.burst_ms),
         ("user-capacity", running.user_capacity != wanted.user_capacity),
         ("base-station-capacity", running.base_station_capacity != wanted.base_station_capacity),
@@ -303,5 +316,37 @@ mod tests {
         let wanted = Config { gw_ip: Ipv4Addr::new(200, 0, 0, 9), ..config() };
         let error = difference(&running, &wanted).expect_err("its own address");
         assert_eq!(error.key, "gw-ip");
+    }
+
+    #[test]
+    fn every_key_but_those_of_lists_needs_a_restart() {
+        let gw_ipv6 = Some("2001:db8::1".parse().expect("an address"));
+        let running = Config { secret: Some(1), gw_ipv6, ..Config::default() };
+        let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(&running) else {
+            panic!("a map of keys");
+        };
+        for (key, value) in &keys {
+            let other = match (&**key, value) {
+                ("base-stations" | "next-hops" | "routes" | "users", _) => continue,
+                ("gw-ip", _) => "200.0.0.9".into(),
+                ("gw-ipv6", _) => "2001:db8::9".into(),
+                ("gw-mac", _) => "02:00:00:00:00:09".into(),
+                ("tunnel", _) => "vxlan".into(),
+                ("fragment", _) => "tunnel".into(),
+                ("fragments", _) => serde_json::json!({"waiting": 7}),
+                ("user-networks", _) => serde_json::json!(["10.45.0.0/16"]),
+                ("user-to-user", _) => "core".into(),
+                (_, serde_json::Value::Bool(flag)) => (!flag).into(),
+                _ => 5.into(),
+            };
+            let mut changed = keys.clone();
+            changed.insert(key.clone(), other);
+            let wanted = serde_json::from_value(changed.into()).expect("a configuration");
+            assert!(wanted != running || key == "burst-ms", "{key}");
+            if wanted != running {
+                let refused = difference(&running, &wanted).expect_err(key);
+                assert_eq!(refused.key, *key);
+            }
+        }
     }
 }

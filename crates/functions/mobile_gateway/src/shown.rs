@@ -1,6 +1,7 @@
 //! What operators are shown of the gateway beside its tables, and what raises alarms.
 
 use function_kit::{Condition, Neighbour, Severity, When, station};
+use stages::duplicates::{self, Duplicate};
 use stages::neighbours::Entry;
 
 use super::neighbours::Neighbours;
@@ -11,7 +12,11 @@ pub(super) fn neighbours(all: &Neighbours, limit: usize) -> Vec<Neighbour> {
         let interface = PORTS.get(usize::from(one.link)).map_or("", |name| name).to_owned();
         station(interface, one.address, one.state(), one.mac)
     };
-    all.entries().map(shown).take(limit).collect()
+    let others = all.duplicates().iter().map(|one: &Duplicate| {
+        let interface = PORTS.get(usize::from(one.link)).map_or("", |name| name).to_owned();
+        station(interface, one.address, duplicates::STATE, Some(one.mac))
+    });
+    others.chain(all.entries().map(shown)).take(limit).collect()
 }
 
 /// What raises alarms.
@@ -22,6 +27,24 @@ pub(super) const CONDITIONS: &[Condition] = &[
         when: When::Dropping(&["unresolved"]),
         text: "packets are dropped because a base station or next hop does not answer to ARP or \
                Neighbor Discovery",
+    },
+    Condition {
+        cause: "address-conflict",
+        severity: Severity::Major,
+        when: When::Neighbour {
+            protocol: "arp",
+            state: duplicates::STATE,
+            told_by: &["address-conflicts"],
+        },
+        text: "another station has the gateway's address, and base stations or hosts may send there \
+               instead",
+    },
+    Condition {
+        cause: "error-indication",
+        severity: Severity::Warning,
+        when: When::Dropping(&["gtp-error-indication"]),
+        text: "a base station says by error indications of GTP-U that it does not have bearers of \
+               its users",
     },
     Condition {
         cause: "made-full",

@@ -29,7 +29,9 @@ use zerocopy::FromZeros;
 
 use super::config::{self, BaseStation, Config, User, burst_bytes};
 use super::control;
+use super::counts::Counts;
 use super::gateway::{ACCESS, CORE, Gateway, side};
+use super::parse::Addresses;
 use super::steering;
 
 mod changes;
@@ -57,6 +59,20 @@ pub struct Bearer {
     unused: u32,
 }
 
+impl Bearer {
+    /// Whether a packet comes from its user.
+    #[inline(always)]
+    pub(crate) fn has(&self, addresses: &Addresses) -> bool {
+        match *addresses {
+            Addresses::V4 { source, .. } => source == self.ipv4,
+            // Prefix 0 is no prefix, and not that of the unspecified address.
+            Addresses::V6 { source, .. } => {
+                self.ipv6_prefix != 0 && (source >> 64) as u64 == self.ipv6_prefix
+            }
+        }
+    }
+}
+
 /// What a frame's Ethernet header becomes, and where it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextHop {
@@ -74,6 +90,8 @@ pub struct State {
     pub fakedrop: bool,
     /// Bearers by slot.
     pub bearers: HugeArray<Bearer>,
+    /// What the users of bearers have sent and got, by slot; empty where that is not counted.
+    pub counts: HugeArray<Counts>,
     /// Slot by tunnel endpoint identifier.
     pub by_teid: Index<u32>,
     /// Slot by IPv4 address.
@@ -173,13 +191,16 @@ impl State {
         let hops = config.next_hop_capacity as usize;
         let routes = config.route_capacity as usize;
         let memory = |what| move |source| SetupError::Memory { what, source };
-        let limits = Limits::for_any::<u32>(stations + routes);
-        let limits_ipv6 = limits_ipv6(if config.ipv6 { routes } else { 0 });
+        let networks = config.user_networks.len();
+        let counted = if config.user_counters { bearers } else { 0 };
+        let limits = Limits::for_any::<u32>(stations + routes + networks);
+        let limits_ipv6 = limits_ipv6(if config.ipv6 { routes + networks } else { 0 });
         let none = NextHop { macs: [0; 12], verdict: Verdict::Forward(CORE) };
         let mut state = State {
             gateway: Gateway::new(config),
             fakedrop: config.fakedrop,
             bearers: HugeArray::zeroed(bearers).map_err(memory("bearers"))?,
+            counts: HugeArray::zeroed(counted).map_err(memory("counters of users"))?,
             by_teid: Index::with_capacity(bearers).map_err(memory("index by TEID"))?,
             by_ipv4: Index::with_capacity(bearers).map_err(memory("index by IPv4 address"))?,
             by_ipv6: Index::with_capacity(ipv6_bearers).map_err(memory("index by IPv6 prefix"))?,
@@ -187,7 +208,7 @@ impl State {
             asked_stations: vec![false; stations],
             routes: Lpm::new(limits).map_err(memory("IPv4 routes"))?,
             routes_ipv6: Lpm::new(limits_ipv6).map_err(memory("IPv6 routes"))?,
-            next_hops: vec![none; stations + hops],
+            next_hops: vec![none; stations + hops + 1],
             by_station: Index::with_capacity(stations).map_err(memory("base stations"))?,
             behind: vec![0; stations],
             hops: vec![None; hops],
@@ -198,6 +219,7 @@ impl State {
             free_stations: Places::new(stations),
             free_hops: Places::new(hops),
         };
+        state.lead_to_users(config)?;
         for update in control::listed(config) {
             let bits = steering::of_update(config, &update);
             if bits.is_none_or(|bits| worker_of(bits, shard.count) == shard.index) {
@@ -242,6 +264,9 @@ impl State {
             own_rates: rates.map(|rate| rate.map_or(0.0, |rate| rate.0 as f32)),
             unused: 0,
         };
+        if let Some(counts) = self.counts.get_mut(slot as usize) {
+            *counts = Counts::new_zeroed();
+        }
         self.behind[station as usize] += 1;
         // The indexes have room for as many keys as there are bearers, and the keys are new.
         let full = |_| Refusal::Full;
@@ -344,10 +369,14 @@ impl State {
         let removed = match address {
             IpAddr::V4(address) => {
                 let hop = self.routes.get(address.to_bits(), len);
-                let is_route = hop.is_some_and(|hop| hop >= first);
+                let is_route = hop.is_some_and(|hop| hop >= first && !self.is_users(hop));
                 is_route.then(|| self.routes.remove(address.to_bits(), len)).flatten()
             }
-            IpAddr::V6(address) => self.routes_ipv6.remove(address.to_bits(), len),
+            IpAddr::V6(address) => {
+                let hop = self.routes_ipv6.get(address.to_bits(), len);
+                let is_route = hop.is_some_and(|hop| !self.is_users(hop));
+                is_route.then(|| self.routes_ipv6.remove(address.to_bits(), len)).flatten()
+            }
         };
         removed.map(drop).ok_or(Refusal::NotFound)
     }
@@ -355,6 +384,7 @@ impl State {
     /// Bytes held for users, base stations and routes.
     pub fn bytes(&self) -> usize {
         self.bearers.len() * size_of::<Bearer>()
+            + self.counts.len() * size_of::<Counts>()
             + self.by_teid.bytes()
             + self.by_ipv4.bytes()
             + self.by_ipv6.bytes()

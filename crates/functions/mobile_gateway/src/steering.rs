@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use engine::steering::Steering;
 use function_kit::FrameSteering;
+use stages::reassembly::Part;
 
 use super::config::Config;
 use super::control::Update;
@@ -61,16 +62,30 @@ pub(super) fn of_frames(config: &Config) -> Option<FrameSteering> {
             Plain::Not => classify(frame, &gateway),
         };
         let user = match class {
-            Class::Uplink { inner, .. } => match inner.addresses {
-                Addresses::V4 { source, .. } => source,
-                Addresses::V6 { .. } => return None,
-            },
-            Class::Downlink(inner) => inner.addresses.ipv4_destination(),
-            Class::Answer(_) | Class::Drop(_) => return None,
+            Class::Uplink { inner, .. } | Class::Spent { teid: Some(_), inner } => {
+                match inner.addresses {
+                    Addresses::V4 { source, .. } => source,
+                    Addresses::V6 { .. } => return None,
+                }
+            }
+            Class::Downlink(inner) | Class::Spent { teid: None, inner } => {
+                inner.addresses.ipv4_destination()
+            }
+            // All of a packet meet where they are put together.
+            Class::Fragment(Part { key, .. }) => {
+                let [_, source] = key.source;
+                return Some(steering.bits(source << 16 | u64::from(key.identification), FRAGMENT));
+            }
+            Class::Icmp | Class::Unsupported { .. } | Class::Answer(_) | Class::Drop(_) => {
+                return None;
+            }
         };
         Some(of_user(&steering, Ipv4Addr::from_bits(user)))
     }))
 }
+
+/// Keeps fragments apart from users.
+const FRAGMENT: u64 = 1;
 
 /// Keeps this hash apart from others under the same secret.
 const KEY: u64 = 0x6d67_775f_7573_6572;

@@ -17,7 +17,7 @@ pub(super) fn sizes(state: &State) -> Vec<TableSize> {
     vec![
         size(state.by_teid.len(), state.bearers.len()),
         size(state.stations().count(), stations),
-        size(state.core_hops().count(), state.next_hops.len() - stations),
+        size(state.core_hops().count(), state.hop_capacity()),
         size(routes, state.routes.limits().routes + state.routes_ipv6.limits().routes),
     ]
 }
@@ -36,9 +36,23 @@ pub(super) fn page(state: &State, table: usize, from: u64, limit: usize) -> Tabl
 fn users(state: &State, from: usize, limit: usize) -> TablePage {
     let end = state.bearers.len().min(from.saturating_add(limit));
     let bearers = state.bearers.get(from..end).unwrap_or(&[]);
-    let there = bearers.iter().filter(|bearer| bearer.teid != 0);
-    let entries = there.map(|bearer| written(&state.user(bearer))).collect();
+    let there = bearers.iter().zip(from..).filter(|(bearer, _)| bearer.teid != 0);
+    let entries = there.filter_map(|(_, slot)| user(state, slot as u32)).collect();
     TablePage { entries, next: (end < state.bearers.len()).then_some(end as u64) }
+}
+
+/// A user by the slot of its bearer, with what it has sent and got where that is counted.
+pub(super) fn user(state: &State, slot: u32) -> Option<Value> {
+    let mut row = written(&state.user(state.bearers.get(slot as usize)?));
+    let (Some(all), Some(counts)) = (row.as_object_mut(), state.counts.get(slot as usize)) else {
+        return Some(row);
+    };
+    for (way, passed) in [("uplink", counts.uplink), ("downlink", counts.downlink)] {
+        all.insert(format!("{way}-packets"), passed.packets.into());
+        all.insert(format!("{way}-bytes"), passed.bytes.into());
+        all.insert(format!("{way}-exceeding"), passed.exceeding.into());
+    }
+    Some(row)
 }
 
 fn entries<T: Serialize>(all: impl Iterator<Item = T>, from: u64, limit: usize) -> TablePage {

@@ -49,6 +49,25 @@ pub fn packet_ipv6(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Vec<u
     behind_ipv6(fields, &datagram)
 }
 
+/// An IPv6 packet that carries `payload` right behind its header.
+pub fn packet_ipv6_with(
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    next_header: u8,
+    payload: &[u8],
+) -> Vec<u8> {
+    let fields = ipv6::Fields {
+        traffic_class: 0,
+        flow_label: 0,
+        payload_len: payload.len() as u16,
+        next_header,
+        hop_limit: 64,
+        source,
+        destination,
+    };
+    behind_ipv6(fields, payload)
+}
+
 fn behind_ipv6(fields: ipv6::Fields, payload: &[u8]) -> Vec<u8> {
     let mut header = [0; ipv6::HEADER_LEN];
     fields.emit(&mut header);

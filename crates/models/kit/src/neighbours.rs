@@ -18,6 +18,8 @@ pub struct Neighbours<K, W> {
     lifetime: Duration,
     pending: usize,
     questions: Bucket,
+    /// Neighbours so far.
+    count: u64,
 }
 
 /// One who was asked for.
@@ -32,6 +34,8 @@ pub struct Entry<K> {
     /// Questions since its last answer.
     tries: u32,
     at: Duration,
+    /// Its place among all that were added, and when it was.
+    born: (u64, Duration),
 }
 
 /// What time brings about.
@@ -51,6 +55,7 @@ impl<K: Clone, W> Neighbours<K, W> {
             lifetime: Duration::from_secs(lifetime_s.into()),
             pending: pending as usize,
             questions: Bucket::new(1000, 256),
+            count: 0,
         }
     }
 
@@ -82,10 +87,44 @@ impl<K: Clone, W> Neighbours<K, W> {
         let free = self.entries.iter().position(Option::is_none);
         let number = free.ok_or("neighbours-full")?;
         let asks = self.questions.takes(now);
-        let at = now + if asks { SECOND } else { LATER };
-        let tries = u32::from(asks);
-        self.entries[number] = Some(Entry { key, address, mac: None, tries, at });
+        self.put(number, (key, address), asks, now);
         Ok((number, asks))
+    }
+
+    /// The same where, without room, the oldest gives way that has not answered for 100 ms, is not
+    /// to be kept, and if the new one may be asked for at once: what waited for the former.
+    ///
+    /// # Errors
+    /// The reason for dropping the packet.
+    pub fn add_or_replace(
+        &mut self,
+        key: K,
+        address: IpAddr,
+        is_kept: impl Fn(&K) -> bool,
+        now: Duration,
+    ) -> Result<(usize, bool, Vec<W>), &'static str> {
+        if self.entries.iter().any(Option::is_none) {
+            return self.add(key, address, now).map(|(number, asks)| (number, asks, Vec::new()));
+        }
+        let all = self.entries.iter().enumerate();
+        let all = all.filter_map(|(number, one)| Some((number, one.as_ref()?)));
+        let silent = all.filter(|(_, one)| one.mac.is_none() && !is_kept(&one.key));
+        let oldest =
+            silent.min_by_key(|(_, one)| one.born.0).map(|(number, one)| (number, one.born.1));
+        let Some((number, since)) = oldest else { return Err("neighbours-full") };
+        if now - since < LATER || !self.questions.takes(now) {
+            return Err("neighbours-full");
+        }
+        let free = self.forget(number);
+        self.put(number, (key, address), true, now);
+        Ok((number, true, free))
+    }
+
+    fn put(&mut self, number: usize, (key, address): (K, IpAddr), asks: bool, now: Duration) {
+        let at = now + if asks { SECOND } else { LATER };
+        let (tries, born) = (u32::from(asks), (self.count, now));
+        self.count += 1;
+        self.entries[number] = Some(Entry { key, address, mac: None, tries, at, born });
     }
 
     /// Lets a packet wait; the reason that it has meanwhile.

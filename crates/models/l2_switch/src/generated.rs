@@ -79,7 +79,7 @@ pub fn pairs(config: &Config) -> Vec<u16> {
 
 /// All stations that the switch knows from the start.
 pub fn known_stations(section: &Section) -> impl Iterator<Item = Station> + '_ {
-    preloaded(section).chain(section.config.stations.iter().copied())
+    preloaded(section).chain(section.config.all_stations())
 }
 
 fn preloaded(Section { generated, config }: &Section) -> impl Iterator<Item = Station> + '_ {
@@ -119,7 +119,7 @@ pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
         let what = "nothing of a patch can change".to_owned();
         return Err(function_key("fluct-table", what, "Set it to 0, or `mode: bridge`"));
     }
-    if let Some(station) = config.stations.iter().find(|one| catalogue::is_generated(one.mac.0)) {
+    if let Some(station) = config.all_stations().find(|one| catalogue::is_generated(one.mac.0)) {
         let what = format!("{} is among the generated stations", station.mac.0);
         return Err(function_key("stations", what, "Choose another one"));
     }
@@ -133,7 +133,7 @@ pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
         let what = "the bridge would never know a station".to_owned();
         return Err(function_key("preload", what, "Set it to true, or `learning: true`"));
     }
-    let needed = generated.room() as usize + config.stations.len();
+    let needed = generated.room() as usize + config.station_count();
     if config.station_capacity > 0 && needed > config.static_limit() {
         let what = format!("is less than the {needed} stations that the bench needs");
         return Err(function_key("station-capacity", what, "Give more, or remove the key"));

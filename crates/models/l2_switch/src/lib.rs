@@ -55,7 +55,7 @@ impl model_kit::Model for L2Switch {
     }
 
     fn population(Section { generated, config }: &Section) -> (&'static str, u64) {
-        ("stations", u64::from(generated.count()) + config.stations.len() as u64)
+        ("stations", u64::from(generated.count()) + config.station_count() as u64)
     }
 
     fn seed(traffic: &Traffic) -> u64 {

@@ -130,12 +130,12 @@ impl Oracle for Model {
             }
             Update::RemoveMirror { port, direction } => self.remove_mirror(port, direction),
             Update::SetRule(rule) => {
-                let most = self.config.acl.len() + RULES_SPARE;
+                let most = self.config.all_acl().len() + RULES_SPARE;
                 set_rule(&mut self.rules, rule, most, self.config.ports)
             }
             Update::RemoveRule { priority } => self.rules.remove(&priority).is_some(),
             Update::SetEgressRule(rule) => {
-                let most = self.config.egress_acl.len() + RULES_SPARE;
+                let most = self.config.all_egress_acl().len() + RULES_SPARE;
                 set_rule(&mut self.egress, rule, most, self.config.ports)
             }
             Update::RemoveEgressRule { priority } => self.egress.remove(&priority).is_some(),
@@ -165,8 +165,8 @@ impl Model {
             storms: BTreeMap::new(),
             floods: BTreeMap::new(),
             watches: Vec::new(),
-            rules: config.acl.iter().map(|rule| (rule.priority, *rule)).collect(),
-            egress: config.egress_acl.iter().map(|rule| (rule.priority, *rule)).collect(),
+            rules: config.all_acl().iter().map(|rule| (rule.priority, *rule)).collect(),
+            egress: config.all_egress_acl().iter().map(|rule| (rule.priority, *rule)).collect(),
             made: Vec::new(),
             config,
         };

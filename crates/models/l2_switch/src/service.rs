@@ -33,7 +33,9 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         station_limit: _,
         unknown: _,
         stations: _,
+        station_files: _,
         station_capacity: _,
+        from_files: _,
         ports: _,
         // Not in words.
         when_full,
@@ -44,6 +46,8 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         mirrors,
         acl,
         egress_acl,
+        acl_files,
+        egress_acl_files,
     } = config;
     let is_dropped = *learning && *when_full == WhenFull::Drop;
     Beyond::of(&[
@@ -53,6 +57,8 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("mirrors", "copies of frames", !mirrors.is_empty()),
         ("acl", "access lists", !acl.is_empty()),
         ("egress-acl", "access lists for what leaves", !egress_acl.is_empty()),
+        ("acl-files", "access lists", !acl_files.is_empty()),
+        ("egress-acl-files", "access lists for what leaves", !egress_acl_files.is_empty()),
         ("move-limit", "limits on how often a station moves", move_limit.is_some()),
         ("when-full", "dropping frames of stations for which there is no room", is_dropped),
     ])

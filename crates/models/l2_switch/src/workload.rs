@@ -99,7 +99,7 @@ impl Stations {
         let domains = pairs(config);
         let place = |domain: u16| domains.iter().position(|id| *id == domain);
         let listed = Port::ALL.map(|port| {
-            let stations = config.stations.iter().filter(|station| station.port == port);
+            let stations = config.all_stations().filter(|station| station.port == port);
             stations
                 .filter_map(|station| Some((station.mac.0, place(station.domain)? as u32)))
                 .collect::<Vec<_>>()

@@ -128,7 +128,16 @@ fn of_macs(section: &Section, port: PortId, number: u32, mac: [u8; 4], source: [
     let whole = |[a, b, c, d]: [u8; 4]| Mac(MacAddr([a, b, c, d, x, y]));
     let source = (section.generated.source_mac == SourceMac::NextHop).then(|| whole(source));
     let port = section.config.name_of(port);
-    NextHop { port, vlan: None, mac: whole(mac), source, ip: None, ipv6: None, bfd: None }
+    NextHop {
+        port,
+        vlan: None,
+        mac: whole(mac),
+        source,
+        ip: None,
+        ipv6: None,
+        bfd: None,
+        name: None,
+    }
 }
 
 /// The hosts of a link in their order, without the port's own address.

@@ -4,7 +4,7 @@ use crate::ports::{Numbered, SIDES};
 use packet::PortId;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_l3_router::config::{Config, Prefixed, Route};
+use function_l3_router::config::{Config, Network, Prefixed, Route};
 
 use super::paths::{macs_of, own_mac};
 use crate::catalogue;
@@ -99,7 +99,7 @@ impl Listed {
             if let Some(port) = behind(config, route)
                 && let Some(host) = host_of(section, route.prefix)
             {
-                let hop = route.next_hop.and_then(|hop| config.next_hops.get(hop as usize));
+                let hop = route.next_hop.and_then(|hop| config.next_hops.get(hop.number as usize));
                 let macs = hop.map_or([0; 12], |hop| macs_of(hop, own_mac(config, hop).0));
                 let group = route.group.map(catalogue::group_number);
                 listed.sides[usize::from(port.0)].push(End { host, macs, group });
@@ -139,10 +139,10 @@ impl Listed {
 /// a next hop that is watched, that of the first member.
 fn behind(config: &Config, route: &Route) -> Option<PortId> {
     let members: Vec<u32> = match route.group {
-        None => route.next_hop.into_iter().collect(),
+        None => route.next_hop.into_iter().map(|hop| hop.number).collect(),
         Some(group) => {
             let group = config.next_hop_groups.get(group as usize)?;
-            group.members.iter().map(|member| member.next_hop).collect()
+            group.members.iter().map(|member| member.next_hop.number).collect()
         }
     };
     let mut hops = members.iter().filter_map(|&hop| config.next_hops.get(hop as usize));
@@ -174,13 +174,11 @@ fn host_of(section: &Section, route: Prefixed<IpAddr>) -> Option<IpAddr> {
         let covers = |network: IpAddr, len: u8| {
             network.is_ipv4() == host.is_ipv4() && catalogue::network(*host, len) == network
         };
-        let longer = |other: &Route| {
-            other.vrf == 0
-                && other.prefix.len > len
-                && covers(other.prefix.address, other.prefix.len)
+        let longer = |(other, _): (Network, u32)| {
+            other.vrf == 0 && other.len > len && covers(other.address, other.len)
         };
         covers(address, len)
-            && !config.routes.iter().any(longer)
+            && !config.all_routes().any(longer)
             && !catalogue::is_generated(section, *host, 128)
             && !is_on_a_link(config, *host)
             && is_ordinary(*host)

@@ -83,7 +83,7 @@ impl model_kit::Model for L3Router {
         let Section { generated: config, config: listed } = section;
         let generated = u64::from(config.upstream_l3_table_size + config.downstream_l3_table_size);
         let internet = u64::from(config.internet_routes + config.internet_routes_ipv6);
-        let listed = (listed.routes.len() + config.routes_read.len()) as u64;
+        let listed = (listed.all_routes().count() + config.routes_read.len()) as u64;
         ("routes", generated + internet + listed)
     }
 

@@ -17,6 +17,7 @@ use crate::generated::{self, Section};
 mod frames;
 mod routes;
 
+mod advertise;
 mod far_end;
 mod groups;
 mod host;
@@ -26,6 +27,7 @@ mod options;
 mod reassembly;
 mod resets;
 mod services;
+mod solicited;
 
 mod state;
 
@@ -61,11 +63,20 @@ impl Oracle for Model {
     }
 
     fn is_report(&self, port: PortId, frame: &[u8]) -> bool {
-        self.is_of_session(port, frame)
+        self.is_of_session(port, frame) || self.advertisers.is_one(port, frame)
     }
 
-    fn report(&mut self, frame: &[u8], _: Duration) -> Result<(), String> {
-        self.judge_session(frame)
+    fn report(&mut self, frame: &[u8], now: Duration) -> Result<(), String> {
+        // The destination of a session's packets is a station, and that of an advertisement a
+        // group.
+        match frame.first().is_some_and(|first| first % 2 == 1) {
+            true => self.advertisers.judge(frame, now),
+            false => self.judge_session(frame),
+        }
+    }
+
+    fn unreported(&mut self, now: Duration) -> Vec<String> {
+        self.advertisers.late(now)
     }
 
     fn made(&mut self, now: Duration) -> Vec<Expected> {
@@ -186,6 +197,10 @@ impl Model {
         {
             return judged;
         }
+        if let Some(judged) = self.judge_solicitation(interface, frame, now) {
+            return judged;
+        }
+        let asked = asked.or_else(|| self.asked_on_link(own, frame));
         if self.config.resolve
             && let Some(said) = neighbours::read(frame, &asked.unwrap_or(neighbours::own(own)))
         {
@@ -321,6 +336,10 @@ impl Model {
             let segments = a.segments();
             segments[..7] == [0; 7] && segments[7] <= 1 || segments[0] & 0xffc0 == 0xfe80
         };
+        if self.is_for_link_local(at, header, packet) {
+            let own = self.interfaces[at];
+            return self.receive(Held { at: &own, header, packet }, None, now);
+        }
         if is_near(from) || from.octets()[0] == 0xff || is_near(to) {
             return Err("martian");
         }
@@ -385,12 +404,7 @@ impl Model {
             return match self.config.is_host() {
                 true => {
                     let accepts = self.virtual_accepts(own.vrf, way.to);
-                    let received = self.buckets.receive(&self.config, held, accepts, now);
-                    if received == Err("local-address") && accepts.is_none() {
-                        let told = self.buckets.nobody_listens(&self.config, held, now);
-                        self.neighbours.made.extend(told);
-                    }
-                    received
+                    self.receive(held, accepts, now)
                 }
                 false => Err("local-address"),
             };
@@ -438,6 +452,16 @@ impl Model {
                 Err(reason)
             }
         }
+    }
+
+    /// A packet for the router itself, and what its sender hears where nobody listens for it.
+    fn receive(&mut self, held: Held, accepts: Option<bool>, now: Duration) -> Judgement {
+        let received = self.buckets.receive(&self.config, held, accepts, now);
+        if received == Err("local-address") && accepts.is_none() {
+            let told = self.buckets.nobody_listens(&self.config, held, now);
+            self.neighbours.made.extend(told);
+        }
+        received
     }
 
     /// RFC 3704 sections 2.2 and 2.4.

@@ -7,8 +7,10 @@
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 
 use function_l3_router::config::{Link, Prefixed};
+use rows::{Files, Form, Said, Unfit};
 
 use crate::catalogue;
 use crate::generated::{Section, config};
@@ -34,33 +36,41 @@ pub fn prefixes(section: &Section) -> Vec<(IpAddr, u8)> {
     prefixes
 }
 
-/// The prefixes in a text, one a line; empty lines and what follows a `#` are left out.
+/// The prefixes in a file or in those of a directory, whatever the form that [`rows`] knows: of
+/// routes, the prefixes alone. Empty lines and what follows a `#` are left out.
 ///
 /// # Errors
-/// The first line that is no prefix, or the second one with the same.
-pub fn parse(text: &str) -> Result<Vec<Prefixed<IpAddr>>, String> {
+/// Lines that are no prefix, or the second one with the same.
+pub fn read(path: &str) -> Result<Vec<Prefixed<IpAddr>>, String> {
     let mut seen = HashSet::new();
     let mut prefixes = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.split('#').next().unwrap_or(line).trim();
-        if line.is_empty() {
-            continue;
-        }
-        let prefix = Prefixed::<IpAddr>::try_from(line.to_owned())
-            .map_err(|why| format!("line {number}: {why}"))?;
+    let read = rows::read(&Files::from(Path::new(path)), &PREFIXES, |said| {
+        let (prefix, is_own) = match said {
+            Said::Cells(cells) => {
+                let text = cells.get("prefix").unwrap_or_default();
+                let read = Prefixed::<IpAddr>::try_from(text.to_owned());
+                (read.map_err(Unfit::Wrong)?, true)
+            }
+            Said::Route(route, _) => (Prefixed { address: route.address, len: route.len }, false),
+        };
         let Prefixed { address, len } = prefix;
+        let text = || String::from(prefix);
         if catalogue::network(address, len) != address {
-            return Err(format!("line {number}: {line} has bits set behind its length"));
+            return Err(Unfit::Wrong(format!("{} has bits set behind its length", text())));
         }
         if !seen.insert((address, len)) {
-            return Err(format!("line {number}: {line} stands there twice"));
+            return Err(match is_own {
+                true => Unfit::Wrong(format!("{} stands there twice", text())),
+                false => Unfit::Left("further routes to the same destination".to_owned()),
+            });
         }
         if prefixes.len() == READ_MAX {
-            return Err(format!("line {number}: more than {READ_MAX} prefixes"));
+            return Err(Unfit::Wrong(format!("more than {READ_MAX} prefixes")));
         }
         prefixes.push(prefix);
-    }
-    Ok(prefixes)
+        Ok(())
+    });
+    read.map(|_| prefixes).map_err(|troubles| troubles.to_string())
 }
 
 /// What the router has otherwise in its main table.
@@ -73,12 +83,15 @@ pub fn taken(section: &Section) -> HashSet<(IpAddr, u8)> {
     let neighbours = config.all_next_hops().flat_map(|(_, hop)| {
         [hop.ip.map(IpAddr::from), hop.ipv6.map(IpAddr::from)].into_iter().flatten()
     });
-    let listed = config.routes.iter().filter(|route| route.vrf == 0);
+    let listed = config.all_routes().filter(|(network, _)| network.vrf == 0);
     links
         .chain(neighbours.map(|address| (address, bits(address))))
-        .chain(listed.map(|route| (route.prefix.address, route.prefix.len)))
+        .chain(listed.map(|(network, _)| (network.address, network.len)))
         .collect()
 }
+
+/// Rows of prefixes; what else a row says is the router's matter, which the bench decides.
+const PREFIXES: Form = Form { keys: &["prefix"], unnamed: 1, takes_routes: true };
 
 /// Most prefixes of a file.
 const READ_MAX: usize = 2_000_000;
@@ -91,18 +104,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_prefixes_is_read_or_its_first_wrong_line_told() {
+    fn a_file_of_prefixes_is_read_or_its_wrong_lines_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("prefixes");
+        let parse = |text: &str| {
+            std::fs::write(&file, text).expect("writes");
+            read(&file.display().to_string())
+        };
+        let text = |read: Vec<Prefixed<IpAddr>>| -> Vec<String> {
+            read.into_iter().map(String::from).collect()
+        };
         let read = parse("# two\n192.0.2.0/24\n\n 2001:db8::/32  # documentation\n");
-        let read: Vec<String> = read.expect("sound").into_iter().map(String::from).collect();
-        assert_eq!(read, ["192.0.2.0/24", "2001:db8::/32"]);
+        assert_eq!(text(read.expect("sound")), ["192.0.2.0/24", "2001:db8::/32"]);
+        let read = parse("default via 10.0.0.1 dev a\nblackhole 192.0.2.0/24\n");
+        assert_eq!(text(read.expect("sound")), ["0.0.0.0/0", "192.0.2.0/24"]);
         for (text, line) in [
-            ("1.0.0.0/8\n1.0.0.0", "line 2: "),
-            ("1.0.0.1/8", "line 1: 1.0.0.1/8 has bits set behind its length"),
-            ("1.0.0.0/8\n\n1.0.0.0/8", "line 3: 1.0.0.0/8 stands there twice"),
-            ("1.0.0.0/33", "line 1: "),
+            ("1.0.0.0/8\n1.0.0.0", ":2: "),
+            ("1.0.0.1/8", ":1: 1.0.0.1/8 has bits set behind its length"),
+            ("1.0.0.0/8\n\n1.0.0.0/8", ":3: 1.0.0.0/8 stands there twice"),
+            ("1.0.0.0/33", ":1: "),
         ] {
             let error = parse(text).expect_err(text);
-            assert!(error.starts_with(line), "{error}");
+            assert!(error.contains(line), "{error}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use function_kit::Invalid;
 use function_kit::NetworkFunction;
 use function_kit::sections::function_key;
-use function_l3_router::config::{Config, PoliceBy, Prefixed};
+use function_l3_router::config::{Config, PoliceBy};
 
 use crate::catalogue;
 use crate::far_end;
@@ -20,6 +20,7 @@ use crate::unit;
 /// # Errors
 /// The first key that cannot be used.
 pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
+    unit::read_files(&mut section.config)?;
     weights(section)?;
     internet(section)?;
     sides(section)?;
@@ -50,10 +51,9 @@ fn internet(section: &mut Section) -> Result<(), Invalid> {
     if let Some(path) = generated.route_file.clone() {
         let refuse = |what: String| {
             let remedy = "Give the path of a text with a prefix a line, like 192.0.2.0/24";
-            function_key("route-file", format!("{path}: {what}"), remedy)
+            function_key("route-file", what, remedy)
         };
-        let text = std::fs::read_to_string(&path).map_err(|why| refuse(why.to_string()))?;
-        let prefixes = prefixes::parse(&text).map_err(refuse)?;
+        let prefixes = prefixes::read(&path).map_err(refuse)?;
         if !config.ipv6 && prefixes.iter().any(|prefix| prefix.address.is_ipv6()) {
             return Err(refuse("it has prefixes of IPv6; set 'ipv6: true' for them".to_owned()));
         }
@@ -170,10 +170,10 @@ fn apart(section: &Section) -> Result<(), Invalid> {
             }
         }
     }
-    for route in config.routes.iter().filter(|route| route.vrf == 0) {
-        let Prefixed { address, len } = route.prefix;
-        if is_generated(address, len) {
-            let what = format!("{} lies among the generated routes", String::from(route.prefix));
+    for (network, _) in config.all_routes().filter(|(network, _)| network.vrf == 0) {
+        if is_generated(network.address, network.len) {
+            let prefix = String::from(network.prefix());
+            let what = format!("{prefix} lies among the generated routes");
             return Err(function_key("routes", what, "Choose another one"));
         }
     }

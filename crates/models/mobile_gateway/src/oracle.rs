@@ -19,17 +19,25 @@ use model_kit::check::{Expected, Oracle};
 use packet::PortId;
 use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
 
+mod buckets;
+mod crossing;
 mod discovery;
+mod errors;
+mod fragments;
+mod host;
 mod neighbours;
 mod packets;
 mod policer;
 mod routes;
 mod users;
 
+use buckets::Buckets;
+use errors::{Cause, EXPIRED, NO_ROUTE, NOBODY};
+use fragments::Fragments;
 use neighbours::Neighbours;
 use packets::{At, UserPacket, dgram, word};
 use policer::Policer;
-use routes::{Hop, Routes, Station};
+use routes::{Hop, Leads, Routes, Station};
 
 /// The model of a gateway, or of the part of it that one worker has.
 pub struct Model {
@@ -45,6 +53,21 @@ pub struct Model {
     users_max: usize,
     routes: Routes,
     neighbours: Neighbours,
+    fragments: Fragments,
+    buckets: Buckets,
+    /// Of the next tunnel packet that is cut.
+    identification: u16,
+}
+
+/// A frame that came in.
+#[derive(Clone, Copy)]
+struct Came<'a> {
+    port: PortId,
+    frame: &'a [u8],
+    /// Whether its packet was put together of fragments.
+    is_together: bool,
+    /// How many other workers do not know its bearer.
+    asked: u8,
 }
 
 /// A user's bearer.
@@ -116,6 +139,9 @@ impl Model {
             users_max: 0,
             routes: Routes::new(section),
             neighbours: Neighbours::new(section, shard),
+            fragments: Fragments::new(section.fragments),
+            buckets: Buckets::new(section),
+            identification: shard.index as u16,
         };
         model.users = (0..section.user).filter(|&number| model.is_mine(number)).count();
         let passing = section.fluct_user.ceil() as usize + PASSING_USERS_MIN as usize;
@@ -148,10 +174,12 @@ impl Model {
         }
         match ether_type {
             ethernet::TYPE_ARP => self.judge_arp(port, frame),
-            ethernet::TYPE_IPV4 => self.judge_ipv4(port, frame, now),
+            ethernet::TYPE_IPV4 => {
+                self.judge_ipv4(Came { port, frame, is_together: false, asked: 0 }, now)
+            }
             ethernet::TYPE_IPV6 => {
                 let packet = UserPacket::ipv6(&frame[ethernet::HEADER_LEN..], At::Outside)?;
-                self.downlink(frame, packet, now)
+                self.downlink(Came { port, frame, is_together: false, asked: 0 }, packet, now)
             }
             _ => Err("unknown-ethertype"),
         }
@@ -181,26 +209,30 @@ impl Model {
     }
 
     /// IPv4: for the gateway itself, which ends tunnels, or for a user.
-    fn judge_ipv4(&mut self, port: PortId, frame: &[u8], now: Duration) -> Judgement {
-        let packet = packets::check_ipv4(&frame[ethernet::HEADER_LEN..], At::Outside)?;
+    fn judge_ipv4(&mut self, came: Came, now: Duration) -> Judgement {
+        let packet = packets::check_ipv4(&came.frame[ethernet::HEADER_LEN..], At::Outside)?;
         if packet[16..20] == self.section.gw_ip.octets() {
-            return self.judge_tunnel(port, frame, packet, now);
+            return self.judge_own(came, packet, now);
         }
-        let packet = UserPacket::ipv4(packet, At::Outside)?;
-        self.downlink(frame, packet, now)
+        self.downlink(came, UserPacket::ipv4(packet), now)
     }
 
-    /// RFC 791 and 768: a whole packet with a datagram for the tunnel's port.
-    fn judge_tunnel(
-        &mut self,
-        port: PortId,
-        frame: &[u8],
-        packet: &[u8],
-        now: Duration,
-    ) -> Judgement {
+    /// For the gateway itself: whole, or a fragment, with the last of which the others are judged.
+    fn judge_own(&mut self, came: Came, packet: &[u8], now: Duration) -> Judgement {
         let fragment = word(packet, 6);
-        if fragment & (ipv4::FLAG_MORE_FRAGMENTS | ipv4::FRAGMENT_OFFSET_MASK) != 0 {
-            return Err("ip-fragment");
+        if fragment & (ipv4::FLAG_MORE_FRAGMENTS | ipv4::FRAGMENT_OFFSET_MASK) == 0 {
+            return self.judge_tunnel(came, packet, now);
+        }
+        let whole = self.fragments.take(packet, now)?;
+        let frame = [&came.frame[..ethernet::HEADER_LEN], &whole].concat();
+        let came = Came { frame: &frame, is_together: true, ..came };
+        self.judge_tunnel(came, &whole, now)
+    }
+
+    /// RFC 768: a datagram for the tunnel's port.
+    fn judge_tunnel(&mut self, came: Came, packet: &[u8], now: Duration) -> Judgement {
+        if packet[9] == protocol::ICMP {
+            return self.judge_icmp(came, packet, now);
         }
         if packet[9] != protocol::UDP {
             return Err("not-tunnel");
@@ -218,44 +250,47 @@ impl Model {
         }
         let message = &datagram[udp::HEADER_LEN..];
         match self.section.tunnel() {
-            Tunnel::GtpU => self.judge_gtpu(port, frame, packet, message, now),
-            Tunnel::Vxlan => self.judge_vxlan(frame, message, now),
+            Tunnel::GtpU => self.judge_gtpu(came, packet, message, now),
+            Tunnel::Vxlan => self.judge_vxlan(came, message, now),
         }
     }
 
     /// TS 29.281.
-    fn judge_gtpu(
-        &mut self,
-        port: PortId,
-        frame: &[u8],
-        outer: &[u8],
-        message: &[u8],
-        now: Duration,
-    ) -> Judgement {
-        let header_len = packets::gtpu_header_len(message)?;
+    fn judge_gtpu(&mut self, came: Came, outer: &[u8], message: &[u8], now: Duration) -> Judgement {
+        let header_len = match packets::gtpu_header_len(message) {
+            Err("gtp-extension") => return self.report_extension(came, message[1], now),
+            other => other?,
+        };
         let teid = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
         let content = &message[header_len..];
         match message[1] {
             gtpu::MESSAGE_G_PDU => {
                 let packet = match content.first().map(|byte| byte >> 4) {
-                    Some(ipv4::VERSION) => packets::check_ipv4(content, At::Inside)
-                        .and_then(|packet| UserPacket::ipv4(packet, At::Inside)),
+                    Some(ipv4::VERSION) => {
+                        packets::check_ipv4(content, At::Inside).map(UserPacket::ipv4)
+                    }
                     Some(ipv6::VERSION) => UserPacket::ipv6(content, At::Inside),
                     _ => Err("inner-malformed"),
                 }?;
-                self.uplink(frame, teid, packet, now)
+                self.uplink(came, teid, packet, now)
+            }
+            gtpu::MESSAGE_ECHO_REQUEST
+                if message[0] & gtpu::FLAG_SEQUENCE != 0 && self.is_wrong(came.port, CORE) =>
+            {
+                Err("wrong-port")
             }
             gtpu::MESSAGE_ECHO_REQUEST if message[0] & gtpu::FLAG_SEQUENCE != 0 => {
-                Ok(self.answer_echo(port, frame, outer, word(message, 8)))
+                Ok(self.answer_echo(came, outer, word(message, 8)))
             }
             gtpu::MESSAGE_ECHO_REQUEST => Err("tunnel-malformed"),
             gtpu::MESSAGE_ERROR_INDICATION => Err("gtp-error-indication"),
+            gtpu::MESSAGE_END_MARKER => Err("gtp-end-marker"),
             _ => Err("gtp-message"),
         }
     }
 
     /// RFC 7348 section 5; the inner addresses do not matter, the far end is no bridge.
-    fn judge_vxlan(&mut self, frame: &[u8], message: &[u8], now: Duration) -> Judgement {
+    fn judge_vxlan(&mut self, came: Came, message: &[u8], now: Duration) -> Judgement {
         if message.len() < vxlan::HEADER_LEN || message[0] & vxlan::FLAG_VNI == 0 {
             return Err("tunnel-malformed");
         }
@@ -266,26 +301,45 @@ impl Model {
         }
         let content = &bridged[ethernet::HEADER_LEN..];
         let packet = match word(bridged, 12) {
-            ethernet::TYPE_IPV4 => packets::check_ipv4(content, At::Inside)
-                .and_then(|packet| UserPacket::ipv4(packet, At::Inside)),
+            ethernet::TYPE_IPV4 => packets::check_ipv4(content, At::Inside).map(UserPacket::ipv4),
             ethernet::TYPE_IPV6 => UserPacket::ipv6(content, At::Inside),
             _ => Err("inner-malformed"),
         }?;
-        self.uplink(frame, vni, packet, now)
+        self.uplink(came, vni, packet, now)
     }
 
     /// A user's packet came out of a tunnel: whose is it, may it pass, and where does it go?
-    fn uplink(&mut self, frame: &[u8], teid: u32, packet: UserPacket, now: Duration) -> Judgement {
-        let Some(mut bearer) = self.bearer(teid) else {
-            return self.unmatched("unknown-teid", CORE, frame.to_vec());
-        };
-        let is_own = match packet {
+    fn uplink(&mut self, came: Came, teid: u32, packet: UserPacket, now: Duration) -> Judgement {
+        if self.is_wrong(came.port, CORE) {
+            return Err("wrong-port");
+        }
+        if came.is_together
+            && let UserPacket::V4 { source, .. } = packet
+            && !self.workers.has(source)
+        {
+            return Ok(self.to_worker(1, self.workers.of(source), came));
+        }
+        let is_its = |bearer: &Bearer| match packet {
             UserPacket::V4 { source, .. } => source == bearer.ipv4,
             UserPacket::V6 { source, .. } => {
                 bearer.ipv6_prefix != 0 && prefix_of(source) == bearer.ipv6_prefix
             }
         };
-        if !is_own {
+        if packet.is_spent() {
+            let cause = Cause { reason: "inner-ttl-expired", ..EXPIRED };
+            return match self.bearer(teid).filter(is_its) {
+                Some(_) => self.refuse_user(&packet, cause, now),
+                None => Err(cause.reason),
+            };
+        }
+        let frame = came.frame;
+        let Some(mut bearer) = self.bearer(teid) else {
+            return match self.section.fakedrop {
+                true => self.unmatched("unknown-teid", CORE, frame.to_vec()),
+                false => self.report_unknown(came, teid, now),
+            };
+        };
+        if !is_its(&bearer) {
             return Err("spoofed-source");
         }
         let conforms = bearer.uplink.conforms(packet.len(), now);
@@ -294,51 +348,82 @@ impl Model {
             return Err("rate-exceeded");
         }
         let ether_type = packet.ether_type();
-        let hop = match packet {
+        let leads = match packet {
             UserPacket::V4 { destination, .. } => self.routes.to_ipv4(destination),
             UserPacket::V6 { destination, .. } => self.routes.to_ipv6(destination),
         };
+        let hop = leads.and_then(Leads::hop);
+        let mtu = hop.map_or(usize::MAX, |hop| self.mtu(hop.port));
+        let (is_long, may_be_cut) = (packet.len() > mtu, packet.may_be_cut());
+        if is_long && !may_be_cut {
+            return self.refuse_user(&packet, errors::too_big(mtu), now);
+        }
         let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
         match hop {
+            Some(hop) if is_long => {
+                let pieces = errors::pieces(&content, mtu);
+                self.leave_in_pieces(&pieces, |model, piece| {
+                    model.send(hop, ether_type, piece, now)
+                })
+            }
             Some(hop) => self.send(hop, ether_type, &content, now),
-            None => {
+            None if leads.is_some() => self.cross(UserPacket::of(&content), now),
+            None if self.section.fakedrop => {
                 let (to, from) = packets::stations(frame);
                 let frame = packets::frame(to, from, ether_type, &content);
                 self.unmatched("no-route", CORE, frame)
             }
+            None => {
+                let made_a_hop = UserPacket::of(&content);
+                self.refuse_user(&made_a_hop, NO_ROUTE, now)
+            }
         }
     }
 
+    /// A frame goes to the worker that has its user, and says what it is in place of the
+    /// destination.
+    fn to_worker(&self, kind: u8, worker: u32, came: Came) -> Expected {
+        let head = [3, kind, came.port.0, came.asked, 0, 0];
+        let frame = [&head[..], &came.frame[6..]].concat();
+        Expected::Forward { port: PortId(CORE.0 + 1 + worker as u8), frame }
+    }
+
     /// A packet for somebody: is it a user, may it pass, and where is the user?
-    fn downlink(&mut self, frame: &[u8], packet: UserPacket, now: Duration) -> Judgement {
+    fn downlink(&mut self, came: Came, packet: UserPacket, now: Duration) -> Judgement {
+        if self.is_wrong(came.port, ACCESS) {
+            return Err("wrong-port");
+        }
+        if packet.is_spent() {
+            return self.refuse(came, &packet, EXPIRED, now);
+        }
         let teid = match packet {
             UserPacket::V4 { destination, .. } => self.teid_by_ipv4(destination),
             UserPacket::V6 { destination, .. } => self.teid_by_ipv6(prefix_of(destination)),
         };
         let Some((teid, mut bearer)) = teid.and_then(|teid| Some((teid, self.bearer(teid)?)))
         else {
-            return self.unmatched("unknown-user", ACCESS, frame.to_vec());
+            return match self.section.fakedrop {
+                true => self.unmatched("unknown-user", ACCESS, came.frame.to_vec()),
+                false => self.refuse(came, &packet, NOBODY, now),
+            };
         };
         let conforms = bearer.downlink.conforms(packet.len(), now);
         self.changed.insert(teid, Some(bearer));
         if !conforms {
             return Err("rate-exceeded");
         }
-        let far_end = bearer.base_station;
+        if packet.len() + self.growth() > self.mtu(ACCESS) {
+            return self.fit_downlink(Some(came), (teid, bearer), packet, now);
+        }
         let ether_type = packet.ether_type();
         let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
-        let (tunnel_port, message) = match self.section.tunnel() {
-            Tunnel::GtpU => (gtpu::GTPU_PORT, packets::g_pdu(teid, &content)),
-            Tunnel::Vxlan => {
-                let station = self.section.gw_mac;
-                let bridged = packets::frame(MacAddr::BROADCAST, station, ether_type, &content);
-                (vxlan::VXLAN_PORT, packets::vxlan(teid, &bridged))
-            }
-        };
-        let ends = (self.section.gw_ip, far_end);
-        let outer = packets::datagram(ends, (tunnel_port, tunnel_port), &message);
-        let hop = self.routes.to_ipv4(far_end).ok_or("no-route")?;
-        self.send(hop, ethernet::TYPE_IPV4, &outer, now)
+        let outer = self.tunnelled((teid, bearer), ether_type, &content);
+        self.leave_for(bearer.base_station, &outer, now)
+    }
+
+    /// Whether a frame came in by a port by which none such does, and that is checked.
+    fn is_wrong(&self, came_by: PortId, never: PortId) -> bool {
+        self.section.check_ports && came_by == never
     }
 
     /// A packet leaves to a next hop, or waits until that has answered.
@@ -355,21 +440,21 @@ impl Model {
     }
 
     /// TS 29.281 section 7.2.2, ports by section 4.4.2.2: back to the port it came from.
-    fn answer_echo(&self, port: PortId, frame: &[u8], outer: &[u8], sequence: u16) -> Expected {
+    fn answer_echo(&self, came: Came, outer: &[u8], sequence: u16) -> Expected {
         let mut response = [0; gtpu::ECHO_RESPONSE_LEN];
         gtpu::emit_echo_response(sequence, &mut response);
         let from = Ipv4Addr::new(outer[12], outer[13], outer[14], outer[15]);
         let asked_from = word(outer, ipv4::HEADER_LEN);
         let ends = (self.section.gw_ip, from);
         let answer = packets::datagram(ends, (gtpu::GTPU_PORT, asked_from), &response);
-        self.answer(port, frame, ethernet::TYPE_IPV4, &answer)
+        self.answer(came, ethernet::TYPE_IPV4, &answer)
     }
 
     /// What the gateway says to the station that sent a frame.
-    fn answer(&self, port: PortId, asked: &[u8], ether_type: u16, content: &[u8]) -> Expected {
-        let (_, from) = packets::stations(asked);
+    fn answer(&self, asked: Came, ether_type: u16, content: &[u8]) -> Expected {
+        let (_, from) = packets::stations(asked.frame);
         let frame = packets::frame(from, self.section.gw_mac, ether_type, content);
-        Expected::Forward { port, frame }
+        Expected::Forward { port: asked.port, frame }
     }
 
     /// TIPSY's fakedrop: a frame that matches nothing leaves by the other port as it is by then.

@@ -14,6 +14,9 @@ use model_kit::check::Step;
 use crate::sections::Traffic;
 
 mod build;
+mod crossing;
+mod fragments;
+mod host;
 mod inner;
 mod ipv6;
 mod neighbours;
@@ -38,6 +41,10 @@ pub fn sample(config: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
         Tunnel::Vxlan => tunnel::vxlan(&mut sample),
     }
     tunnel::truncated(&mut sample);
+    fragments::fragments(&mut sample);
+    host::pings(&mut sample);
+    host::lengths(&mut sample);
+    crossing::users(&mut sample);
     inner::ipv4(&mut sample);
     inner::syns(&mut sample);
     inner::routes(&mut sample);
@@ -52,12 +59,18 @@ pub fn sample(config: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
 
 /// Drop reasons that the sample cannot reach under a configuration, each with the cause.
 pub fn unreachable(config: &Section) -> Vec<(&'static str, &'static str)> {
-    let mut reasons = vec![
-        ("unhandled", "every packet gets a verdict"),
-        ("too-long", "a frame's room holds every tunnel header"),
-    ];
+    let mut reasons = vec![("unhandled", "every packet gets a verdict")];
+    reasons.extend(fragments::unreachable(&config.fragments));
+    reasons.extend(host::unreachable(config));
+    reasons.extend(crossing::unreachable(config));
     if config.tunnel() == Tunnel::Vxlan {
-        let names = ["gtp-version", "gtp-extension", "gtp-message", "gtp-error-indication"];
+        let names = [
+            "gtp-version",
+            "gtp-extension",
+            "gtp-message",
+            "gtp-end-marker",
+            "gtp-error-indication",
+        ];
         reasons.extend(names.map(|name| (name, "the tunnel is VXLAN")));
     }
     if config.fakedrop {

@@ -4,12 +4,12 @@
 //! Keys, defaults and meaning are TIPSY's where TIPSY has them (`mgw`); the others say so. A list
 //! in place of a single value is a sweep and is expanded before these types are read.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::Invalid;
-use function_kit::sections::Mac;
+use function_kit::sections::{Mac, Prefixed};
 use function_mobile_gateway::Update;
-use function_mobile_gateway::config::{self, Config, Tunnel};
+use function_mobile_gateway::config::{self, Config, Fragment, Fragments, Tunnel, UserToUser};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::BytesPerSec;
@@ -51,6 +51,48 @@ pub struct Section {
     /// bytes, and 20 less over IPv6; 0 leaves it as it is. Not in TIPSY.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 536}]))]
     pub mss_clamp: u16,
+    /// Whether tunnel packets come in by `access` alone and packets for users by `core` alone. Not
+    /// in TIPSY.
+    pub check_ports: bool,
+    /// Longest IP packet on the links to base stations, in bytes, or 0 for any; at least what every
+    /// host takes (RFC 791). Not in TIPSY.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
+    pub access_mtu: u16,
+    /// Longest IP packet on the links towards the Internet, in bytes, as `access-mtu`. Not in
+    /// TIPSY.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
+    pub core_mtu: u16,
+    /// What is cut of a packet that is too long for the links to base stations in its tunnel. Not
+    /// in TIPSY.
+    pub fragment: Fragment,
+    /// ICMP errors of its own a second at most, by each worker; 0 for none. Not in TIPSY.
+    #[schemars(range(max = 1_000_000))]
+    pub icmp_errors_per_s: u32,
+    /// How many of them more at once after a pause. Not in TIPSY.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub icmp_error_burst: u32,
+    /// Error indications and supported extension headers notifications of GTP-U a second at most,
+    /// by each worker; 0 for none. Not in TIPSY.
+    #[schemars(range(max = 1_000_000))]
+    pub gtp_errors_per_s: u32,
+    /// Pings to the gateway that are answered a second at most, by each worker; 0 for none. Not in
+    /// TIPSY.
+    #[schemars(range(max = 1_000_000))]
+    pub pings_per_s: u32,
+    /// The gateway's IPv6 address, from which it sends ICMPv6 errors; none to send none. Not in
+    /// TIPSY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gw_ipv6: Option<Ipv6Addr>,
+    /// How tunnel packets that come in fragments are put together. Not in TIPSY.
+    pub fragments: Fragments,
+    /// Networks of users' addresses, packets of users to which go down the tunnel of whoever has
+    /// the address. Not in TIPSY.
+    #[schemars(length(max = 1024))]
+    pub user_networks: Vec<Prefixed<IpAddr>>,
+    /// What becomes of packets of users to `user-networks`. Not in TIPSY.
+    pub user_to_user: UserToUser,
+    /// Whether packets and bytes of each user are counted. Not in TIPSY.
+    pub user_counters: bool,
     /// User arrivals a second, and as many departures.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub fluct_user: f64,
@@ -93,6 +135,19 @@ impl Default for Section {
             rate_limit: BytesPerSec(10_000.0),
             burst_ms: 5.0,
             mss_clamp: 0,
+            check_ports: false,
+            access_mtu: 0,
+            core_mtu: 0,
+            fragment: Fragment::Packet,
+            icmp_errors_per_s: 0,
+            icmp_error_burst: 50,
+            gtp_errors_per_s: 0,
+            pings_per_s: 1000,
+            gw_ipv6: None,
+            fragments: Fragments::default(),
+            user_networks: Vec::new(),
+            user_to_user: UserToUser::Tunnel,
+            user_counters: false,
             fluct_user: 0.0,
             handover: 0.0,
             fluct_server: 0.0,
@@ -132,6 +187,19 @@ impl Section {
             rate_limit: self.rate_limit,
             burst_ms: self.burst_ms,
             mss_clamp: self.mss_clamp,
+            check_ports: self.check_ports,
+            access_mtu: self.access_mtu,
+            core_mtu: self.core_mtu,
+            fragment: self.fragment,
+            icmp_errors_per_s: self.icmp_errors_per_s,
+            icmp_error_burst: self.icmp_error_burst,
+            gtp_errors_per_s: self.gtp_errors_per_s,
+            pings_per_s: self.pings_per_s,
+            gw_ipv6: self.gw_ipv6,
+            fragments: self.fragments,
+            user_networks: self.user_networks.clone(),
+            user_to_user: self.user_to_user,
+            user_counters: self.user_counters,
             user_capacity: self.user + passing(self.fluct_user, PASSING_USERS_MIN),
             base_station_capacity: self.bst,
             next_hop_capacity: self.nhop + HOPS_SPARE,

@@ -21,7 +21,11 @@ impl Workers {
 
     /// Whether the worker has the user of an address.
     pub fn has(&self, ipv4: Ipv4Addr) -> bool {
-        let bits = steering::of_user(&self.steering, ipv4);
-        worker_of(bits, self.shard.count) == self.shard.index
+        self.of(ipv4) == self.shard.index
+    }
+
+    /// The worker that has the user of an address.
+    pub fn of(&self, ipv4: Ipv4Addr) -> u32 {
+        worker_of(steering::of_user(&self.steering, ipv4), self.shard.count)
     }
 }

@@ -10,7 +10,7 @@ use keys::Invalid;
 use crate::config::{AfPacketConfig, Ring};
 use crate::ends::{Ends, ends};
 use crate::queue::Queue;
-use crate::shared::Shared;
+use crate::shared::{MTU, Shared};
 use crate::{sys, watch};
 
 /// Port type `af-packet`.
@@ -74,7 +74,7 @@ fn ends_with_facts(
     };
     let mut facts = vec![
         ("interface", name.clone()),
-        ("mtu-bytes", sys::interface_mtu(&socket, name)?.to_string()),
+        (MTU, sys::interface_mtu(&socket, name)?.to_string()),
         ("ring", ring.to_owned()),
         ("ring-bytes", config.ring_bytes.to_string()),
         (

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{Intake, Port, QueueCounters};
+use engine::{Intake, Kinds, Losses, Port, QueueCounters};
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
@@ -44,7 +44,7 @@ impl Queue {
 
 impl Port for Queue {
     fn receive(&mut self, batch: &mut Batch, limit: usize, _: Ticks) -> usize {
-        let (limit, to) = (limit.min(batch.remaining()), (self.id, &*self.counters));
+        let to = (self.id, &*self.counters);
         let received = match &mut self.ends.ring {
             ReceiveRing::Blocks(ring) => drain(ring, (&mut self.intake, batch), limit, to),
             ReceiveRing::Frames(ring) => {
@@ -55,7 +55,7 @@ impl Port for Queue {
         };
         // Only when the old ring is empty, so that nothing is lost with it.
         let is_new = self.shared.generation.load(Ordering::Relaxed) != self.generation;
-        if received == 0 && limit > 0 && is_new {
+        if received == 0 && self.intake.is_dry() && is_new {
             self.renew();
         }
         received
@@ -70,8 +70,8 @@ impl Port for Queue {
         self.ends.sender.send((batch, slots), mtu, &self.counters)
     }
 
-    fn takes_long(&self) -> bool {
-        true
+    fn takes_long(&self) -> Kinds {
+        self.shared.kinds
     }
 
     fn is_up(&mut self) -> bool {
@@ -85,7 +85,7 @@ impl Drop for Queue {
     }
 }
 
-/// Moves up to `limit` frames from the ring into the batch, and no more bytes than a cache holds.
+/// Moves up to `limit` frames from the ring into the batch.
 #[inline]
 fn drain<R: Frames>(
     ring: &mut R,
@@ -93,29 +93,9 @@ fn drain<R: Frames>(
     limit: usize,
     (id, counters): (PortId, &QueueCounters),
 ) -> usize {
-    let (mut count, mut joined, mut bytes) = (0, 0, 0);
-    while count < limit && bytes < ROUND_BYTES {
-        let taken = match intake.is_idle() {
-            true => {
-                let Some(frame) = ring.next_frame() else { break };
-                deliver(intake, batch, id, &frame)
-            }
-            false => intake.go_on(batch, id, limit - count),
-        };
-        count += taken.frames;
-        joined += taken.joined;
-        bytes += taken.bytes;
-        if taken.too_long + taken.unfit > 0 {
-            counters.dropped(TOO_LONG, taken.too_long);
-            counters.dropped(SEGMENTS, taken.unfit);
-        }
-    }
-    intake.end(batch);
-    if count > 0 {
-        counters.received(count + joined, bytes);
-    }
-    count
+    intake.round((batch, id), limit, (counters, LOSSES), |intake, batch| {
+        Some(deliver(intake, batch, id, &ring.next_frame()?))
+    })
 }
 
-/// Bytes after which a round ends: long segments are to be sent while a cache still has them.
-const ROUND_BYTES: usize = 512 << 10;
+const LOSSES: Losses = Losses { too_long: TOO_LONG, unfit: SEGMENTS };

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Link, Monitor, PortCounts, PortDrop, QueueCounters};
+use engine::{Kinds, Link, Monitor, PortCounts, PortDrop, QueueCounters};
 
 use crate::config::AfPacketConfig;
 use crate::drops::DROPS;
@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) is_up: AtomicBool,
     /// Longest packet that the interface takes, in bytes, for the workers to read.
     pub(crate) mtu: AtomicU32,
+    /// Long segments that the kernel takes.
+    pub(crate) kinds: Kinds,
     link: Mutex<Link>,
     /// Number of times that the queues got new sockets, for the workers to read.
     pub(crate) generation: AtomicU64,
@@ -57,6 +59,7 @@ impl Shared {
             counters: (0..queues).map(|_| QueueCounters::new(DROPS)).collect(),
             is_up: AtomicBool::new(false),
             mtu: AtomicU32::new(0),
+            kinds: Kinds { udp: sys::takes_long_datagrams(), ..Kinds::ALL },
             link: Mutex::new(Link::Down("the interface was not checked yet".to_owned())),
             generation: AtomicU64::new(0),
             waiting: (0..queues).map(|_| Mutex::new(None)).collect(),
@@ -113,9 +116,19 @@ impl Monitor for Shared {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        self.facts.clone()
+        let mut facts = self.facts.clone();
+        let mtu = self.mtu.load(Ordering::Relaxed);
+        for (name, fact) in &mut facts {
+            if *name == MTU && mtu > 0 {
+                *fact = mtu.to_string();
+            }
+        }
+        facts
     }
 }
+
+/// The fact that changes while the port is open.
+pub(crate) const MTU: &str = "mtu-bytes";
 
 /// Locks a mutex, even if a thread panicked while holding it: values are replaced as a whole, so
 /// they are never half written.

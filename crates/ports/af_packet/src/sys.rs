@@ -98,6 +98,26 @@ pub(crate) fn open_gate(socket: &OwnedFd) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0_i32)
 }
 
+/// Returns true if the kernel takes long segments of UDP from a packet socket: from 6.2 on, where
+/// `virtio_net_hdr_to_skb` knows of them.
+pub(crate) fn takes_long_datagrams() -> bool {
+    // SAFETY: all zeroes are texts without characters.
+    let mut names: libc::utsname = unsafe { zeroed() };
+    // SAFETY: the call writes into the structure, and ends each text with a zero.
+    check(unsafe { libc::uname(&mut names) }).is_ok_and(|_| {
+        // SAFETY: as above.
+        let release = unsafe { CStr::from_ptr(names.release.as_ptr()) };
+        is_from(&release.to_string_lossy(), (6, 2))
+    })
+}
+
+/// Returns true if a kernel with this release is of a version, or a later one.
+fn is_from(release: &str, version: (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|word| word.parse().ok());
+    matches!((numbers.next(), numbers.next()), (Some(Some(major)), Some(Some(minor)))
+        if (major, minor) >= version)
+}
+
 /// Returns the number of an interface; `None` if there is no interface of the name.
 pub(crate) fn interface_index(name: &str) -> Option<i32> {
     let name = CString::new(name).ok()?;
@@ -225,3 +245,21 @@ fn check(result: c_int) -> io::Result<c_int> {
 
 /// BPF instruction that returns a constant: the number of bytes of the frame that pass.
 const BPF_RET_K: u16 = 0x06;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_numbers() {
+        for (release, is_later) in [
+            ("6.2.0-rc1", true),
+            ("6.18.44-x", true),
+            ("7.0", true),
+            ("6.1.9", false),
+            ("?", false),
+        ] {
+            assert_eq!(is_from(release, (6, 2)), is_later, "{release}");
+        }
+    }
+}

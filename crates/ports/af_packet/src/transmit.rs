@@ -8,9 +8,9 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use engine::QueueCounters;
+use engine::{QueueCounters, Unsent, announced};
 use libc::{iovec, mmsghdr};
-use offload::{HEADER_LEN, begun};
+use offload::HEADER_LEN;
 use packet::{Batch, Slot, Slots};
 
 use crate::config::AfPacketConfig;
@@ -81,21 +81,16 @@ impl Sender {
     ) -> usize {
         let mut fit = Slots::new();
         for &slot in slots {
-            let longest = batch.longest(slot);
-            let frame = batch.frame(slot);
             // What the kernel asks of any frame; of a long segment it asks nothing.
-            let tag_len = if frame.get(12..14) == Some(&TAGGED) { TAG_LEN } else { 0 };
-            if longest > mtu + ETHERNET_LEN + tag_len {
-                counters.dropped(SENT_TOO_LONG, 1);
-                continue;
-            }
-            let piece_len = batch.long(slot).map_or(0, |long| long.piece_len());
-            match begun(batch.frame_mut(slot), piece_len as u16) {
+            let is_tagged = batch.frame(slot).get(12..14) == Some(&TAGGED);
+            let tag_len = if is_tagged { TAG_LEN } else { 0 };
+            match announced(batch, slot, mtu + ETHERNET_LEN + tag_len) {
                 Ok(header) => {
                     self.headers[fit.len()] = header.bytes();
                     fit.push(slot);
                 }
-                Err(_) => counters.dropped(SENT_SEGMENTS, 1),
+                Err(Unsent::TooLong) => counters.dropped(SENT_TOO_LONG, 1),
+                Err(Unsent::Unfit) => counters.dropped(SENT_SEGMENTS, 1),
             }
         }
         self.send_alike(batch, fit.as_slice(), counters)

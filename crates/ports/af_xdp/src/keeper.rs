@@ -87,6 +87,10 @@ impl Shared {
 
     fn see(&self, interface: &Interface) {
         let name = &self.config.interface;
+        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mtu = facts.iter_mut().find(|(name, _)| *name == MTU);
+        mtu.into_iter().for_each(|(_, fact)| *fact = interface.mtu.to_string());
+        drop(facts);
         self.set_link(match interface {
             Interface { is_up: false, .. } => {
                 Link::Down(format!("{name} is administratively down"))
@@ -146,7 +150,7 @@ impl Shared {
             ("zero-copy", if zero_copy { "yes" } else { "no" }.into()),
             ("begun-checksums", if has_begun { "completed" } else { "none" }.into()),
             ("queues", queues),
-            ("mtu-bytes", mtu.to_string()),
+            (MTU, mtu.to_string()),
             ("chunk-bytes", self.chunk_bytes.to_string()),
             ("ring-frames", ring_frames.to_string()),
             ("program-held-by", attachment.held_by().into()),
@@ -296,6 +300,8 @@ impl Watcher {
     }
 }
 
+/// The fact that changes while the port is open.
+const MTU: &str = "mtu-bytes";
 /// Time limit for a queue to be released by an earlier socket.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Drivers that run the program of XDP in the driver, and have no card.

@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use engine::{Link, Monitor, Opened, Port, PortCounts, PortDrop, PortRequest, QueueCounters};
+use engine::{
+    Kinds, Link, Monitor, Opened, Port, PortCounts, PortDrop, PortRequest, QueueCounters,
+};
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
@@ -15,7 +17,7 @@ pub struct MemoryPort {
     incoming: Receiver,
     outgoing: Sender,
     /// The other end is a worker's, too, with the same room for long segments.
-    takes_long: bool,
+    takes_long: Kinds,
     counters: Arc<QueueCounters>,
 }
 
@@ -30,7 +32,7 @@ pub fn link(id: PortId, ring_bytes: usize) -> io::Result<(FarEnd, MemoryPort)> {
     let (near_sender, incoming) = ring(ring_bytes)?;
     let (outgoing, near_receiver) = ring(ring_bytes)?;
     let counters = QueueCounters::new(DROPS);
-    let port = MemoryPort { id, incoming, outgoing, takes_long: false, counters };
+    let port = MemoryPort { id, incoming, outgoing, takes_long: Kinds::NONE, counters };
     Ok(((near_sender, near_receiver), port))
 }
 
@@ -42,8 +44,8 @@ pub fn link(id: PortId, ring_bytes: usize) -> io::Result<(FarEnd, MemoryPort)> {
 pub fn between(ids: [PortId; 2], ring_bytes: usize) -> io::Result<[MemoryPort; 2]> {
     let ((outgoing, incoming), other) = link(ids[1], ring_bytes)?;
     let counters = QueueCounters::new(DROPS);
-    let one = MemoryPort { id: ids[0], incoming, outgoing, takes_long: true, counters };
-    Ok([one, MemoryPort { takes_long: true, ..other }])
+    let one = MemoryPort { id: ids[0], incoming, outgoing, takes_long: Kinds::ALL, counters };
+    Ok([one, MemoryPort { takes_long: Kinds::ALL, ..other }])
 }
 
 /// Creates a port with a link for each queue; returns the remote ends in queue order, and the port.
@@ -127,7 +129,7 @@ impl Port for MemoryPort {
         sent
     }
 
-    fn takes_long(&self) -> bool {
+    fn takes_long(&self) -> Kinds {
         self.takes_long
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Link, Monitor, Opened, Port, PortCounts, PortDrop, QueueCounters};
+use engine::{Kinds, Link, Monitor, Opened, Port, PortCounts, PortDrop, QueueCounters};
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
@@ -125,7 +125,7 @@ impl Port for Steered {
         self.port.transmit(batch, slots, now)
     }
 
-    fn takes_long(&self) -> bool {
+    fn takes_long(&self) -> Kinds {
         self.port.takes_long()
     }
 

@@ -2,15 +2,15 @@
 //!
 //! A read takes a frame that the kernel sends, a write hands it one; neither blocks. Each frame has
 //! the ten bytes of a header of virtio-net before it, in little-endian order: the kernel leaves
-//! checksums and the cutting of TCP to this side. The interface is there as long as its file is
-//! open.
+//! checksums and the cutting of TCP and UDP to this side. The interface is there as long as its
+//! file is open.
 
 use std::fs::File;
 
 use engine::PortError;
 
 use crate::config::TapConfig;
-use crate::interface::{open_offloaded, set_up};
+use crate::interface::{open_queue, set_up};
 use crate::open::explained;
 use crate::sys;
 
@@ -21,7 +21,8 @@ use crate::sys;
 pub fn create(config: &TapConfig) -> Result<File, PortError> {
     let wrong = |invalid: keys::Invalid| PortError::new(invalid.what, invalid.remedy);
     config.validate().map_err(wrong)?;
-    open_offloaded(config).map_err(|error| explained(config, &error))
+    let opened = open_queue(config, false).map_err(|error| explained(config, &error))?;
+    Ok(opened.0)
 }
 
 /// Gives the interface an Ethernet address and what is configured, in the network namespace of this

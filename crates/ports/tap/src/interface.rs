@@ -4,20 +4,18 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use engine::Kinds;
+
 use crate::config::TapConfig;
 use crate::sys;
 
-/// Opens a queue of the interface.
-pub(crate) fn open_queue(config: &TapConfig, has_many: bool) -> io::Result<File> {
+/// Opens a queue of the interface, whose frames have the header of virtio-net before them; returns
+/// the kinds of long segments that the kernel takes, too.
+pub(crate) fn open_queue(config: &TapConfig, has_many: bool) -> io::Result<(File, Kinds)> {
     let flags = if has_many { libc::IFF_MULTI_QUEUE } else { 0 };
-    sys::open_queue(&config.interface, flags)
-}
-
-/// Opens the one queue of an interface whose frames have the header of virtio-net before them.
-pub(crate) fn open_offloaded(config: &TapConfig) -> io::Result<File> {
-    let file = sys::open_queue(&config.interface, libc::IFF_VNET_HDR)?;
-    sys::set_offloads(&file)?;
-    Ok(file)
+    let file = sys::open_queue(&config.interface, libc::IFF_VNET_HDR | flags)?;
+    let has_udp = sys::set_offloads(&file)?;
+    Ok((file, Kinds { udp: has_udp, ..Kinds::ALL }))
 }
 
 /// Configures the interface; settings may be in place already.

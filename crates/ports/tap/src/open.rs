@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use engine::{Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
+use engine::{
+    Intake, Kinds, LONG_FRAME_BYTES_MAX, Opened, Port, PortError, PortKind, PortRequest,
+    QueueCounters,
+};
 use keys::Invalid;
 
 use crate::config::TapConfig;
@@ -38,7 +41,7 @@ impl PortKind for Tap {
     fn open(config: &TapConfig, request: &PortRequest) -> Result<Opened, PortError> {
         let has_many = request.queues > 1;
         let failed = |error: io::Error| explained(config, &error);
-        let files: Vec<File> = (0..request.queues)
+        let files: Vec<(File, Kinds)> = (0..request.queues)
             .map(|_| open_queue(config, has_many))
             .collect::<io::Result<_>>()
             .map_err(failed)?;
@@ -53,13 +56,15 @@ impl PortKind for Tap {
             kernel: Mutex::new(Kernel { devices, seen: 0, sum: 0 }),
             has_many,
         });
-        let queue = |(index, file): (usize, File)| -> Box<dyn Port> {
+        let queue = |(index, file): (usize, (File, Kinds))| -> Box<dyn Port> {
             Box::new(Queue {
                 id: request.id,
                 shared: shared.clone(),
                 counters: shared.counters[index].clone(),
                 file: Some(file),
-                room: vec![0; request.frame_bytes_max + 1],
+                room: vec![0; ROOM_BYTES].into(),
+                intake: Intake::default(),
+                frame_bytes_max: request.frame_bytes_max,
                 ticks_per_second: request.ticks_per_second,
                 lost_at: None,
             })
@@ -99,6 +104,9 @@ pub(crate) fn explained(config: &TapConfig, error: &io::Error) -> PortError {
         _ => PortError::new(format!("tap interface {name}: {error}"), "see `ip link` and `dmesg`"),
     }
 }
+
+/// Longest frame with its header, in bytes.
+const ROOM_BYTES: usize = offload::HEADER_LEN + LONG_FRAME_BYTES_MAX;
 
 #[cfg(test)]
 mod tests {

@@ -1,25 +1,30 @@
 //! A queue of the port, in its worker's hands.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
 
-use engine::{Link, Monitor, Port, QueueCounters};
+use engine::{Intake, Kinds, Link, Losses, Monitor, Port, QueueCounters, Taken, Unsent, announced};
 use machine::clock::Ticks;
+use offload::{HEADER_LEN, Header};
 use packet::{Batch, PortId, Slot};
 
 use crate::interface::{open_queue, set_up};
-use crate::shared::{LINK_DOWN, REFUSED, Shared, TOO_LONG, TOO_SHORT};
+use crate::shared::{LINK_DOWN, REFUSED, SEGMENTS, SENT_SEGMENTS, SENT_TOO_LONG, Shared};
+use crate::shared::{TOO_LONG, TOO_SHORT};
 
 /// A queue of the port.
 pub(crate) struct Queue {
     pub(crate) id: PortId,
     pub(crate) shared: Arc<Shared>,
     pub(crate) counters: Arc<QueueCounters>,
-    /// File of the queue; `None` while the interface is deleted.
-    pub(crate) file: Option<File>,
-    /// Buffer for the longest frame and one byte more.
-    pub(crate) room: Vec<u8>,
+    /// File of the queue, and what the kernel takes whole; `None` while the interface is deleted.
+    pub(crate) file: Option<(File, Kinds)>,
+    /// Buffer for the longest frame with its header.
+    pub(crate) room: Box<[u8]>,
+    pub(crate) intake: Intake,
+    /// Longest frame of the link, in bytes.
+    pub(crate) frame_bytes_max: usize,
     pub(crate) ticks_per_second: f64,
     pub(crate) lost_at: Option<Ticks>,
 }
@@ -49,33 +54,28 @@ impl Queue {
 
 impl Port for Queue {
     fn receive(&mut self, batch: &mut Batch, limit: usize, now: Ticks) -> usize {
-        let Some(file) = &mut self.file else {
+        let Some((file, _)) = &mut self.file else {
             self.find_again(now);
             return 0;
         };
-        let limit = limit.min(batch.remaining());
-        let (mut count, mut bytes, mut is_gone) = (0, 0, false);
-        while count < limit {
-            let len = match file.read(&mut self.room) {
+        let (room, frame_bytes_max) = (&mut self.room, self.frame_bytes_max);
+        let (id, mut is_gone) = (self.id, false);
+        let to = (&*self.counters, LOSSES);
+        let count = self.intake.round((batch, id), limit, to, |intake, batch| {
+            let len = match file.read(room) {
                 Ok(len) => len,
                 Err(error) => {
                     is_gone = error.raw_os_error() == Some(libc::EBADFD);
-                    break;
+                    return None;
                 }
             };
-            // A frame that fills the room was longer, and was cut.
-            let frame = &self.room[..len];
-            let fits = len < self.room.len();
-            match fits.then(|| batch.append(self.id, len)).flatten() {
-                Some(room) => {
-                    room.copy_from_slice(frame);
-                    count += 1;
-                    bytes += len;
-                }
-                None => self.counters.dropped(TOO_LONG, 1),
+            let (header, frame) = room[..len].split_first_chunk::<HEADER_LEN>()?;
+            let header = Header::parse(header);
+            if header.is_nothing() && frame.len() > frame_bytes_max {
+                return Some(Taken { too_long: 1, ..Taken::default() });
             }
-        }
-        self.counters.received(count, bytes);
+            Some(intake.take(batch, id, [frame, &[], &[]], &header))
+        });
         if is_gone {
             self.lose(now);
         }
@@ -83,16 +83,27 @@ impl Port for Queue {
     }
 
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], now: Ticks) -> usize {
-        let Some(file) = &mut self.file else {
+        let Some((file, _)) = &mut self.file else {
             self.counters.dropped(LINK_DOWN, slots.len() as u64);
             return 0;
         };
         let (mut sent, mut bytes, mut is_gone) = (0, 0, false);
         for &slot in slots {
+            let header = match announced(batch, slot, self.frame_bytes_max) {
+                Ok(header) => header.bytes(),
+                Err(Unsent::TooLong) => {
+                    self.counters.dropped(SENT_TOO_LONG, 1);
+                    continue;
+                }
+                Err(Unsent::Unfit) => {
+                    self.counters.dropped(SENT_SEGMENTS, 1);
+                    continue;
+                }
+            };
             let frame = batch.frame(slot);
-            match file.write(frame) {
+            match file.write_vectored(&[IoSlice::new(&header), IoSlice::new(frame)]) {
                 // The kernel takes a frame whole.
-                Ok(taken) if taken == frame.len() => {
+                Ok(taken) if taken == HEADER_LEN + frame.len() => {
                     sent += 1;
                     bytes += frame.len();
                 }
@@ -110,6 +121,10 @@ impl Port for Queue {
         sent
     }
 
+    fn takes_long(&self) -> Kinds {
+        self.file.as_ref().map_or(Kinds::ALL, |(_, kinds)| *kinds)
+    }
+
     fn is_up(&mut self) -> bool {
         self.file.is_some() && self.shared.link() == Link::Up
     }
@@ -125,3 +140,5 @@ fn reason(error: &io::Error) -> usize {
         _ => REFUSED,
     }
 }
+
+const LOSSES: Losses = Losses { too_long: TOO_LONG, unfit: SEGMENTS };

@@ -13,14 +13,20 @@ use crate::sys;
 /// Drop reasons, in the order of the counters.
 pub(crate) const DROPS: &[PortDrop] = &[
     PortDrop::receive("too-long"),
+    PortDrop::receive("segments"),
     PortDrop::transmit("link-down"),
+    PortDrop::transmit("too-long"),
     PortDrop::transmit("too-short"),
     PortDrop::transmit("refused"),
+    PortDrop::transmit("segments"),
 ];
 pub(crate) const TOO_LONG: usize = 0;
-pub(crate) const LINK_DOWN: usize = 1;
-pub(crate) const TOO_SHORT: usize = 2;
-pub(crate) const REFUSED: usize = 3;
+pub(crate) const SEGMENTS: usize = 1;
+pub(crate) const LINK_DOWN: usize = 2;
+pub(crate) const SENT_TOO_LONG: usize = 3;
+pub(crate) const TOO_SHORT: usize = 4;
+pub(crate) const REFUSED: usize = 5;
+pub(crate) const SENT_SEGMENTS: usize = 6;
 
 /// Drop reason of frames that the kernel dropped and counted.
 const KERNEL_QUEUE_FULL: PortDrop = PortDrop::receive("kernel-queue-full");
@@ -86,9 +92,11 @@ impl Monitor for Shared {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
+        let mtu = sys::mtu(&self.socket, &self.config.interface);
+        let mtu = mtu.map_or_else(|_| self.config.mtu_bytes.to_string(), |mtu| mtu.to_string());
         vec![
             ("interface", self.config.interface.clone()),
-            ("mtu-bytes", self.config.mtu_bytes.to_string()),
+            ("mtu-bytes", mtu),
             ("mode", if self.has_many { "multi-queue" } else { "one queue" }.to_owned()),
         ]
     }

@@ -1,6 +1,6 @@
 //! System calls on tap interfaces, each behind a safe function.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::zeroed;
@@ -20,19 +20,27 @@ pub(crate) fn open_queue(name: &str, flags: c_int) -> io::Result<File> {
     Ok(file)
 }
 
-/// Lets the kernel leave checksums and the cutting of long segments of TCP to this side, and write
-/// the numbers of the header before a frame in little-endian order.
-pub(crate) fn set_offloads(file: &File) -> io::Result<()> {
+/// Lets the kernel leave checksums and the cutting of long segments to this side, and write the
+/// numbers of the header before a frame in little-endian order. Returns whether it knows long
+/// segments of UDP, which it does from 6.2 on.
+pub(crate) fn set_offloads(file: &File) -> io::Result<bool> {
     let is_little: c_int = 1;
     // SAFETY: the call reads a number.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETLE as _, &is_little) })?;
-    let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
-    // SAFETY: the argument is a number, not an address.
-    let result = unsafe {
-        libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as _, libc::c_ulong::from(offloads))
+    let set = |offloads: c_uint| {
+        let offloads = libc::c_ulong::from(offloads);
+        // SAFETY: the argument is a number, not an address.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as _, offloads) })
     };
-    check(result).map(drop)
+    let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    match set(tcp | UDP_SEGMENTS) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(tcp).map(|_| false),
+        done => done.map(|_| true),
+    }
 }
+
+/// Long segments of UDP over IPv4 and IPv6 (`TUN_F_USO4`, `TUN_F_USO6`).
+const UDP_SEGMENTS: c_uint = 0x20 | 0x40;
 
 /// Creates a socket for interface requests of an address family.
 pub(crate) fn request_socket(family: c_int) -> io::Result<OwnedFd> {
@@ -55,6 +63,14 @@ pub(crate) fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
     let mut request = named(name);
     request.ifr_ifru.ifru_flags = (flags(socket, name)? | libc::IFF_UP) as i16;
     ask(socket, libc::SIOCSIFFLAGS, &mut request)
+}
+
+/// Returns the MTU of an interface, in bytes.
+pub(crate) fn mtu(socket: &OwnedFd, name: &str) -> io::Result<i32> {
+    let mut request = named(name);
+    ask(socket, libc::SIOCGIFMTU, &mut request)?;
+    // SAFETY: the call filled the MTU in.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu })
 }
 
 /// Sets the MTU of an interface, in bytes.

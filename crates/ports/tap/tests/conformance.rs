@@ -46,6 +46,7 @@ impl Bench for Kernel {
             order: Order::Flow,
             peer_survives_reopening: true,
             link_goes_down: true,
+            takes_long: true,
             ..Promises::default()
         }
     }

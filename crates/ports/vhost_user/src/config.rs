@@ -33,6 +33,10 @@ pub struct Config {
     #[serde(default)]
     #[schemars(range(min = 64, max = 65_536))]
     pub buffer_bytes: Option<u32>,
+    /// Whether either side may leave checksums and the cutting of long segments to the other, as
+    /// far as both can.
+    #[serde(default = "yes")]
+    pub offloads: bool,
 }
 
 /// Role in the vhost-user protocol.
@@ -56,6 +60,7 @@ impl Config {
             queues: None,
             ring_size: ring_size(),
             buffer_bytes: None,
+            offloads: true,
         }
     }
 
@@ -92,6 +97,10 @@ const PATH_BYTES_MAX: usize = 107;
 
 /// Largest number of queue pairs: a message identifies a ring by eight bits.
 pub const QUEUES_MAX: u16 = 128;
+
+fn yes() -> bool {
+    true
+}
 
 const fn ring_size() -> u16 {
     256

@@ -9,10 +9,12 @@ pub const DROPS: &[PortDrop] = &[
     PortDrop::receive("too-many-pieces"),
     PortDrop::receive("offload"),
     PortDrop::receive("broken-ring"),
+    PortDrop::receive("segments"),
     PortDrop::transmit("no-peer"),
     PortDrop::transmit("ring-full"),
     PortDrop::transmit("too-long"),
     PortDrop::transmit("broken-ring"),
+    PortDrop::transmit("segments"),
 ];
 
 /// Receive: longer than the request or the batch permits.
@@ -25,14 +27,18 @@ pub const TOO_MANY_PIECES: usize = 2;
 pub const OFFLOAD: usize = 3;
 /// Receive: the buffer for which a ring was stopped.
 pub const BROKEN: usize = 4;
+/// Receive: to be cut or completed, and not what its header says of it.
+pub const SEGMENTS: usize = 5;
 /// Transmit: there is no peer, or the queue is not enabled.
-pub const NO_PEER: usize = 5;
+pub const NO_PEER: usize = 6;
 /// Transmit: the peer offers no buffer.
-pub const RING_FULL: usize = 6;
+pub const RING_FULL: usize = 7;
 /// Transmit: no buffer of the peer, or of the ring, is long enough.
-pub const TRANSMIT_TOO_LONG: usize = 7;
+pub const TRANSMIT_TOO_LONG: usize = 8;
 /// Transmit: the ring was stopped.
-pub const TRANSMIT_BROKEN: usize = 8;
+pub const TRANSMIT_BROKEN: usize = 9;
+/// Transmit: a long segment that cannot be cut, or of a kind that a new peer does not take.
+pub const TRANSMIT_SEGMENTS: usize = 10;
 
 /// Violation of the standard by a ring, which is not used again until it is set up anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -124,6 +124,11 @@ impl<R> Holder<R> {
         self.ring.as_deref_mut()
     }
 
+    /// Returns the present ring, whatever was commanded meanwhile.
+    pub fn peek(&self) -> Option<&R> {
+        self.ring.as_deref()
+    }
+
     #[cold]
     fn obey(&mut self) {
         while let Ok(command) = self.inbox.pop() {

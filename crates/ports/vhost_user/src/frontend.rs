@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::Link;
+use engine::{LONG_FRAME_BYTES_MAX, Link};
 use vhost::vhost_user::message::VhostUserHeaderFlag;
 use vhost::vhost_user::{Frontend, VhostUserFrontend, VhostUserProtocolFeatures};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
@@ -15,10 +15,11 @@ use crate::control::{NO_PEER, Status, Stop};
 use crate::driver::{Arena, GUEST_START, Plan, Receiving, Terms, Transmitting, USER_START};
 use crate::drops::Broken;
 use crate::exchange::Lender;
-use crate::features::{self, EVENT_IDX, MQ, PROTOCOL};
+use crate::features::{self, EVENT_IDX, MQ, Offloads, PROTOCOL};
 use crate::header::{HEADER_BYTES_MAX, Header};
 use crate::queue::Stops;
 use crate::socket::{Meeting, pause, wait_for};
+use crate::walk::PIECES_MAX;
 
 /// State of a driver that connects to one device after the other.
 pub struct Driver {
@@ -32,6 +33,8 @@ pub struct Driver {
     pub ring_size: u16,
     /// Size of a receive buffer in bytes; by default sufficient for the longest frame.
     pub buffer_bytes: Option<u32>,
+    /// True if either side may leave checksums and cutting to the other.
+    pub offloads: bool,
     /// Longest frame in bytes.
     pub frame_bytes_max: usize,
     /// Published status.
@@ -91,13 +94,15 @@ impl Driver {
     }
 
     fn set_up(&mut self, stream: &UnixStream) -> Result<Frontend, Failure> {
-        let asked = Asked::of(stream, self.receiving.len())?;
-        let Asked { mut frontend, features, pairs } = asked;
-        let header = Header::new(features);
+        let size = self.ring_size;
         let whole = HEADER_BYTES_MAX + self.frame_bytes_max;
         let wished = self.buffer_bytes.map_or(whole, |bytes| bytes as usize);
+        let holds_long = [wished, whole].map(|bytes| holds_long(bytes, size));
+        let accept = |offered| features::accepted(offered, self.offloads, holds_long);
+        let Asked { mut frontend, features, pairs } =
+            Asked::of(stream, self.receiving.len(), accept)?;
+        let header = Header::new(features);
         let receive_bytes = if header.is_mergeable() { wished } else { whole };
-        let size = self.ring_size;
         let arena = Arena::new(Plan { pairs, size, receive_bytes, transmit_bytes: whole })?;
         frontend.set_mem_table(&[VhostUserMemoryRegionInfo {
             guest_phys_addr: GUEST_START,
@@ -109,6 +114,8 @@ impl Driver {
         for pair in 0..pairs {
             let terms = |kick| Terms {
                 header,
+                receives: Offloads::to_driver(features),
+                sends: Offloads::to_device(features),
                 event_index: features & EVENT_IDX != 0,
                 kick,
                 frame_bytes_max: self.frame_bytes_max,
@@ -168,12 +175,15 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(stream: &UnixStream, wished: usize) -> Result<Asked, Failure> {
+    fn of(
+        stream: &UnixStream,
+        wished: usize,
+        accept: impl Fn(u64) -> u64,
+    ) -> Result<Asked, Failure> {
         // One to learn how many queues there are: a `Frontend` takes the number for one of rings,
         // while network devices tell pairs.
         let mut scout = Frontend::from_stream(stream.try_clone()?, 2 * wished as u64);
-        let offered = scout.get_features()?;
-        let features = offered & features::DRIVER;
+        let features = accept(scout.get_features()?);
         let mut protocol = VhostUserProtocolFeatures::empty();
         let mut pairs = 1;
         if features & PROTOCOL != 0 {
@@ -197,6 +207,13 @@ impl Asked {
         }
         Ok(Asked { frontend, features, pairs })
     }
+}
+
+/// Returns true if a ring with buffers of this size holds two long segments, and one of these is in
+/// no more buffers than either side follows.
+fn holds_long(buffer_bytes: usize, ring_size: u16) -> bool {
+    let buffers = (HEADER_BYTES_MAX + LONG_FRAME_BYTES_MAX).div_ceil(buffer_bytes.max(1));
+    buffers <= PIECES_MAX && 2 * buffers <= usize::from(ring_size)
 }
 
 /// Describes a ring to the device.

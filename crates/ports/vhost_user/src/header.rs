@@ -3,7 +3,10 @@
 //! ```text
 //! flags u8, gso_type u8, hdr_len u16, gso_size u16, csum_start u16, csum_offset u16 [, num_buffers u16]
 //! ```
-//! No offload is ever negotiated, so all but the number of buffers is zero.
+//! All but the number of buffers is the header that tap interfaces and packet sockets have
+//! ([`offload::Header`]), and zero of a frame that lacks nothing.
+
+use offload::HEADER_LEN;
 
 use crate::features::{MRG_RXBUF, VERSION_1};
 
@@ -42,15 +45,16 @@ impl Header {
         self == Header::Mergeable
     }
 
-    /// Returns the header of a frame in this number of buffers; the first [`Header::bytes`] bytes
-    /// count.
-    pub fn encode(self, buffers: u16) -> [u8; HEADER_BYTES_MAX] {
+    /// Returns the header of a frame that lacks this, in this number of buffers; the first
+    /// [`Header::bytes`] bytes count.
+    pub fn encode(self, lacks: &offload::Header, buffers: u16) -> [u8; HEADER_BYTES_MAX] {
         let mut bytes = [0; HEADER_BYTES_MAX];
+        bytes[..HEADER_LEN].copy_from_slice(&lacks.bytes());
         bytes[BUFFERS_AT..].copy_from_slice(&buffers.to_le_bytes());
         bytes
     }
 
-    /// Writes the header of a frame in one buffer.
+    /// Writes the header of a frame that lacks nothing, in one buffer.
     ///
     /// # Safety
     /// `at` has room for [`Header::bytes`].
@@ -67,10 +71,19 @@ impl Header {
     }
 }
 
-/// Returns true if the first two bytes of a header request a checksum or segmentation.
+/// Reads what a frame lacks. Most lack nothing, and of these two bytes are read.
+///
+/// # Safety
+/// [`HEADER_LEN`] bytes are at `at`; others may write there meanwhile.
 #[inline(always)]
-pub fn asks_for_offload([flags, segmentation]: [u8; 2]) -> bool {
-    flags & NEEDS_CHECKSUM != 0 || segmentation != 0
+pub unsafe fn lacks(at: *const u8) -> offload::Header {
+    // SAFETY: the caller's promise.
+    let [flags, gso] = unsafe { at.cast::<[u8; 2]>().read_volatile() };
+    if flags & offload::Header::NEEDS_CHECKSUM == 0 && gso == 0 {
+        return offload::Header::default();
+    }
+    // SAFETY: the same. Nothing was judged but that all of it is to be looked at.
+    offload::Header::parse(&unsafe { at.cast::<[u8; HEADER_LEN]>().read_volatile() })
 }
 
 /// Length of the longest header in bytes.
@@ -82,9 +95,6 @@ pub const ETHERNET_BYTES: usize = 14;
 /// Offset of the number of buffers.
 pub const BUFFERS_AT: usize = 10;
 
-/// Flag: the checksum must be filled in.
-const NEEDS_CHECKSUM: u8 = 1;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,14 +104,16 @@ mod tests {
         assert_eq!(Header::new(0).bytes(), 10);
         assert_eq!(Header::new(VERSION_1).bytes(), 12);
         assert!(Header::new(MRG_RXBUF).is_mergeable() && !Header::new(VERSION_1).is_mergeable());
-        assert_eq!(Header::Mergeable.encode(0x0102)[10..], [2, 1]);
+        let nothing = offload::Header::default();
+        assert_eq!(Header::Mergeable.encode(&nothing, 0x0102)[10..], [2, 1]);
         for header in [Header::Short, Header::Single, Header::Mergeable] {
             let mut bytes = [0xff; HEADER_BYTES_MAX];
             // SAFETY: there is room for the longest.
             unsafe { header.write(bytes.as_mut_ptr()) };
-            assert_eq!(bytes[..header.bytes()], header.encode(1)[..header.bytes()]);
+            assert_eq!(bytes[..header.bytes()], header.encode(&nothing, 1)[..header.bytes()]);
             assert!(bytes[header.bytes()..].iter().all(|&byte| byte == 0xff));
         }
-        assert!(!asks_for_offload([2, 0]) && asks_for_offload([1, 0]) && asks_for_offload([0, 3]));
+        let lacks = offload::Header { flags: 1, checksum_start: 34, ..nothing };
+        assert_eq!(Header::Mergeable.encode(&lacks, 1), [1, 0, 0, 0, 0, 0, 34, 0, 0, 0, 1, 0]);
     }
 }

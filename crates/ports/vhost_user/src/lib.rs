@@ -10,7 +10,7 @@
 //! Guarantees: whatever the other side writes into shared memory, no byte outside of it is touched,
 //! no loop goes on without end, and nothing panics: a ring that contradicts the standard is stopped
 //! and counted. A peer that dies is forgotten and the next one served; memory is unmapped when the
-//! workers have let go of it. It does not follow packed rings, offloads or live migration.
+//! workers have let go of it. It does not follow packed rings or live migration.
 
 mod backend;
 mod config;
@@ -22,7 +22,6 @@ mod exchange;
 mod features;
 mod frontend;
 mod header;
-mod intake;
 mod layout;
 mod memory;
 mod queue;
@@ -31,7 +30,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use engine::{Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
+use engine::{Intake, Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
 use keys::Invalid;
 use packet::PortId;
 
@@ -83,7 +82,7 @@ impl PortKind for VhostUser {
         let status = Status::new(counters.clone(), facts);
         let parts = Parts { pairs, meeting, counters, status: status.clone() };
         let queues = match config.role {
-            Role::Backend => parts.open_backend(request),
+            Role::Backend => parts.open_backend(config, request),
             Role::Frontend => parts.open_frontend(config, request),
         }?;
         Ok(Opened { queues, monitor: status })
@@ -99,7 +98,11 @@ struct Parts {
 }
 
 impl Parts {
-    fn open_backend(self, request: &PortRequest) -> Result<Vec<Box<dyn Port>>, PortError> {
+    fn open_backend(
+        self,
+        config: &Config,
+        request: &PortRequest,
+    ) -> Result<Vec<Box<dyn Port>>, PortError> {
         let (mut lenders, mut sources, mut sinks) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.pairs {
             // What the guest receives, this side transmits; and the other way round.
@@ -112,7 +115,7 @@ impl Parts {
         }
         let device = backend::Device::new(
             lenders,
-            request.frame_bytes_max,
+            (request.frame_bytes_max, config.offloads),
             request.queues,
             self.status.clone(),
         );
@@ -135,6 +138,7 @@ impl Parts {
             workers: request.queues,
             ring_size: config.ring_size,
             buffer_bytes: config.buffer_bytes,
+            offloads: config.offloads,
             frame_bytes_max: request.frame_bytes_max,
             status: self.status.clone(),
         };
@@ -169,6 +173,7 @@ fn spread<S: Source, K: Sink>(
             sinks: Vec::new(),
             turn: 0,
             counters: counters.clone(),
+            intake: Intake::default(),
             _owner: owner.clone(),
         })
         .collect();

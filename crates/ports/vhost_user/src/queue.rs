@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use engine::{Port, QueueCounters};
+use engine::{Intake, Kinds, Losses, Port, QueueCounters};
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
 use crate::control::Owner;
-use crate::drops::{Broken, NO_PEER};
+use crate::drops::{Broken, NO_PEER, SEGMENTS, TOO_LONG};
 use crate::exchange::Holder;
 
 /// A ring that is stopped when the peer violates the standard.
@@ -19,10 +19,11 @@ pub trait Stops: Send + 'static {
 
 /// A ring that receives frames.
 pub trait Source: Stops {
-    /// Appends up to `limit` frames to the batch and counts them; returns their number.
+    /// Appends up to `limit` frames to the batch, by way of the intake, and counts them; returns
+    /// their number.
     fn receive(
         &mut self,
-        batch: &mut Batch,
+        into: (&mut Intake, &mut Batch),
         id: PortId,
         limit: usize,
         counters: &QueueCounters,
@@ -32,7 +33,10 @@ pub trait Source: Stops {
 /// A ring that transmits frames.
 pub trait Sink: Stops {
     /// Sends these frames of the batch and counts them; returns the number of accepted frames.
-    fn transmit(&mut self, batch: &Batch, slots: &[Slot], counters: &QueueCounters) -> usize;
+    fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], counters: &QueueCounters) -> usize;
+
+    /// Returns the kinds of long segments that the peer takes.
+    fn takes_long(&self) -> Kinds;
 }
 
 /// A worker's queue of the port.
@@ -43,6 +47,7 @@ pub struct Queue<S, K> {
     /// Index of the pair to start with next, so that every pair gets its turn.
     pub(crate) turn: usize,
     pub(crate) counters: Arc<QueueCounters>,
+    pub(crate) intake: Intake,
     /// Ends the control thread with the last queue; after the rings in the order of fields, so that
     /// they are dropped first.
     pub(crate) _owner: Arc<Owner>,
@@ -57,7 +62,8 @@ impl<S: Source, K: Sink> Port for Queue<S, K> {
         for _ in 0..self.sources.len() {
             self.turn = (self.turn + 1) % self.sources.len();
             if let Some(ring) = self.sources[self.turn].current() {
-                received += ring.receive(batch, self.id, limit - received, &self.counters);
+                let into = (&mut self.intake, &mut *batch);
+                received += ring.receive(into, self.id, limit - received, &self.counters);
             }
             if received >= limit {
                 break;
@@ -78,7 +84,15 @@ impl<S: Source, K: Sink> Port for Queue<S, K> {
         0
     }
 
+    fn takes_long(&self) -> Kinds {
+        // Where there is no peer, nothing has to be cut.
+        self.sinks.iter().find_map(Holder::peek).map_or(Kinds::ALL, Sink::takes_long)
+    }
+
     fn is_up(&mut self) -> bool {
         self.sinks.iter_mut().any(|sink| sink.current().is_some())
     }
 }
+
+/// Places of the reasons that an intake tells.
+pub const LOSSES: Losses = Losses { too_long: TOO_LONG, unfit: SEGMENTS };

@@ -1,5 +1,7 @@
 //! Neighbours in virtual time.
 
+use std::net::Ipv4Addr;
+
 use super::*;
 
 const SECOND: Ticks = 1_000_000_000;
@@ -119,6 +121,66 @@ fn who_is_in_use_stays_while_a_whole_network_is_scanned() {
             assert!(all.known(link, address).is_some(), "frames still go to {address}");
         }
     }
+}
+
+#[test]
+fn a_host_is_found_while_a_scan_has_filled_the_table() {
+    let (mut all, there) = (neighbours(), 500);
+    let unlisted = |number| Wanted { listed: None, ..wanted(number) };
+    let ask = |all: &mut Neighbours, number, now| {
+        let mut asked = Vec::new();
+        let waits =
+            all.wait((PortId(0), 0, &[0; 60]), unlisted(number), now, |one| asked.push(one));
+        (waits, asked)
+    };
+    // Those in use are half of the table, found by and by.
+    for number in 0..there {
+        let now = Ticks::from(number) * SECOND / 1000;
+        let (_, asked) = ask(&mut all, number, now);
+        answer_all(&mut all, &asked, there, now);
+        while let Some(waiting) = all.next_leaving() {
+            all.give_back(waiting);
+        }
+    }
+    // 65,536 addresses in 6.5 s, where nobody is: more than may be asked for.
+    let begin = SECOND;
+    let mut found = Vec::new();
+    for number in 0..65_536_u32 {
+        let now = begin + Ticks::from(number) * SECOND / 10_000;
+        // A host that has not spoken so far: its peer sends again and again.
+        if number % 97 == 0 {
+            let new = 600 + number / 20_000;
+            let (_, asked) = ask(&mut all, new, now);
+            answer_all(&mut all, &asked, 700, now + 1);
+            if all.known(0, unlisted(new).address).is_some() && !found.contains(&new) {
+                found.push(new);
+            }
+        }
+        ask(&mut all, 100_000 + number, now).0.ok();
+        while all.tick(now, |_| {}).is_some() {}
+        while let Some(waiting) = all.next_leaving() {
+            all.give_back(waiting);
+        }
+        assert!(all.entries().count() <= 1000 && all.asked.len() <= 2000);
+    }
+    assert_eq!(found, [600, 601, 602, 603]);
+    for number in (0..there).chain(found) {
+        assert!(all.known(0, unlisted(number).address).is_some(), "{number} is in use");
+    }
+    // What has a number of the user's stays, and so does who was asked just now.
+    let mut all = neighbours();
+    for number in 0..1000 {
+        all.look_for(wanted(number), 0, |_| {});
+    }
+    assert_eq!(ask(&mut all, 5000, SECOND).0, Err(Full::Neighbours));
+    let mut all = neighbours();
+    for number in 0..1000 {
+        all.look_for(unlisted(number), 0, |_| {});
+    }
+    assert_eq!(ask(&mut all, 5000, SECOND / 20).0, Err(Full::Neighbours));
+    let (waits, asked) = ask(&mut all, 5000, SECOND / 10);
+    assert_eq!((waits, asked.len()), (Ok(()), 1));
+    assert!(all.get(0).is_some_and(|one| one.address == wanted(5000).address), "the oldest");
 }
 
 #[test]

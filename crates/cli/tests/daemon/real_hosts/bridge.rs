@@ -10,6 +10,8 @@ ports:
 workers: {idle: sleep}
 ";
 
+/// - `l2-switch`, RFC 826: hosts find one another's Ethernet addresses through the switch
+/// - `l2-switch`, RFC 4861 section 7.2: and so they do by Neighbor Discovery
 #[test]
 fn a_host_finds_another_behind_a_switch() {
     let left = ["10.0.0.1/24", "2001:db8::1/64"];

@@ -4,6 +4,7 @@ use super::Hosts;
 
 const README: &str = include_str!("../../../../functions/l3_router/README.md");
 
+/// - `l3-router`: the first example of its README serves the hosts that it names
 #[test]
 fn the_first_example_of_the_router_serves_hosts() {
     let (left, right) = (["10.0.0.7/24", "172.16.0.1/32"], ["192.0.2.1/30", "203.0.113.9/32"]);

@@ -2,7 +2,10 @@
 //! IPv6 included, each in a namespace of its own.
 
 mod bridge;
+mod discovery;
 mod example;
+mod failures;
+mod gateway;
 mod mtu;
 mod nat;
 mod nat_log;

@@ -15,6 +15,8 @@ ports:
 workers: {idle: sleep}
 ";
 
+/// - `l3-router`, RFC 1191 section 4: a sender is told the MTU of the narrow link
+/// - `l3-router`, RFC 791 section 2.3: a packet that may be cut is cut, and arrives
 #[test]
 fn a_sender_is_told_of_the_narrow_link_and_what_may_be_cut_is_cut() {
     let Some(hosts) = Hosts::new(&["ping"], &["10.0.0.2/24"], &["10.1.0.2/24"]) else { return };

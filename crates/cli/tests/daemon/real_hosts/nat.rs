@@ -27,6 +27,7 @@ workers: {idle: sleep}
 pub const SUBSCRIBER: &str = "192.168.1.2/24";
 pub const SERVER: &str = "203.0.113.1/24";
 
+/// - `cgnat`, RFC 3022 section 4.1: a subscriber reaches the Internet and is answered
 #[test]
 fn a_nat_has_the_subscribers_of_its_file_alone() {
     let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };
@@ -35,6 +36,8 @@ fn a_nat_has_the_subscribers_of_its_file_alone() {
     hosts.ping("203.0.113.1");
 }
 
+/// - `cgnat`, RFC 4787 REQ-1: a mapping is found by what far hosts see of it, and the NAT's own
+///   services keep theirs
 #[test]
 fn subscribers_share_the_address_of_the_port_with_the_host() {
     let Some(hosts) = Hosts::new(&["ping"], &[SUBSCRIBER], &[SERVER]) else { return };

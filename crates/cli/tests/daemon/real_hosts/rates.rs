@@ -47,6 +47,7 @@ ports:
 
 const TARGET: &str = "10.0.1.1";
 
+/// - `l3-router`: what hosts get beside the kernel's forwarding is measured (by hand)
 #[test]
 fn hosts_beside_the_kernel() {
     let Some(path) = std::env::var_os("PLUMBLINE_RATES_RECORD") else { return };

@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, TcpStream, UdpSocket};
 
 use super::{Hosts, PATIENCE};
+use crate::kit::until;
 
 /// Two hosts behind a router, which is their default route, with further keys of its function.
-fn routed(programs: &[&str], keys: &str) -> Option<(Hosts, crate::kit::Child)> {
+pub fn routed(programs: &[&str], keys: &str) -> Option<(Hosts, crate::kit::Child)> {
     let (left, right) = (["10.0.1.2/24", "2001:db8:1::2/64"], ["10.0.2.2/24", "2001:db8:2::2/64"]);
     let hosts = Hosts::new(programs, &left, &right)?;
     for (host, net) in [(&hosts.left, 1), (&hosts.right, 2)] {
@@ -40,6 +41,7 @@ s = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW)
 s.sendto(head + chain + data, ('2001:db8:2::2', 0))
 ";
 
+/// - `l3-router`, RFC 7112 section 5: what an access list cannot read to its end does not pass
 #[test]
 fn a_rule_on_ports_holds_behind_any_number_of_extension_headers() {
     let rules = "  extension-headers-max: 9\n  ingress-acl:\n    \
@@ -74,6 +76,9 @@ fn a_rule_on_ports_holds_behind_any_number_of_extension_headers() {
     assert_eq!((&denied["packets"], &denied["bytes"]), (&3.into(), &(3 * 52 + 17 * 8).into()));
 }
 
+/// - `l3-router`, RFC 1122 section 3.2.2.1: port unreachable for UDP where nobody listens
+/// - `l3-router`, RFC 4443 section 3.1: the same for IPv6
+/// - `l3-router`, RFC 9293 section 3.10.7.1: a reset for TCP where nobody listens
 #[test]
 fn a_router_refuses_what_nobody_listens_for_at_its_own_addresses() {
     let Some((hosts, _router)) = routed(&[], "  icmp-errors-per-s: 100\n") else { return };
@@ -93,4 +98,62 @@ fn a_router_refuses_what_nobody_listens_for_at_its_own_addresses() {
         let refused = asked.expect("the namespace").expect_err("nobody listens");
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused, "{address} by UDP");
     }
+}
+
+/// - `l3-router`: what rules decide is counted over all workers, and sampled in the log
+#[test]
+fn what_rules_decide_is_counted_over_all_workers_and_told_in_the_log() {
+    let rules = "  core: 2\n  rule-log-per-s: 3\n  ingress-acl:\n    \
+                 - {action: deny, protocol: 17, destination-ports: {first: 80, last: 80}, \
+                 log-one-in: 1}\n    - {action: permit}\n";
+    let Some((hosts, router)) = routed(&[], rules) else { return };
+    const COUNT: u64 = 40;
+    let send = || {
+        for port in 0..COUNT as u16 {
+            let socket = UdpSocket::bind(("10.0.1.2", 5000 + port)).expect("a free port");
+            socket.send_to(b"seen", ("10.0.2.2", 80)).expect("it leaves");
+        }
+    };
+    hosts.left.run(send).expect("the namespace");
+    let packets = |of: &[&str]| {
+        let words = [&["show", "table", "ingress-rules", "--json"], of].concat();
+        let (_, shown, _) = hosts.lab.run(&words);
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("a table");
+        shown[0]["packets"].as_u64().unwrap_or_default()
+    };
+    until("all of them to be counted", || (packets(&[]) == COUNT).then_some(()));
+    let [first, second] = ["0", "1"].map(|worker| packets(&["--worker", worker]));
+    assert!(first > 0 && second > 0 && first + second == COUNT, "{first} and {second}");
+    // No more than the rate and its burst are told, of both workers together.
+    let told = || {
+        let logged = router.logged();
+        let is_one = |line: &&String| line.contains("ingress rule 10 denies UDP 10.0.1.2:5");
+        logged.iter().filter(is_one).cloned().collect::<Vec<_>>()
+    };
+    let lines = until("lines of the log", || Some(told()).filter(|lines| !lines.is_empty()));
+    assert!(lines[0].contains("> 10.0.2.2:80, 32 bytes, by downlink (1 of 1)"), "{lines:?}");
+    assert!(lines.len() <= 5, "{lines:?}");
+}
+
+/// - `l3-router`, RFC 1191 section 3: senders are told of an MTU that has changed while the
+///   router runs
+#[test]
+fn a_router_follows_the_mtu_of_its_link() {
+    let Some((hosts, router)) = routed(&["ping"], "  icmp-errors-per-s: 100\n") else { return };
+    let ask = "ping -c 1 -W 5 -s 1400 -M do 10.0.2.2 || true";
+    let said = || hosts.left.command("sh", &["-c", ask], None).expect("a shell");
+    until("an answer", || said().contains("1 received").then_some(()));
+    hosts.lab.namespace.ip("link set b0 mtu 1300").expect("an MTU");
+    let wait_for = |mtu: &str| {
+        let is_told = |line: &String| {
+            line.contains("the MTU of a link has changed") && line.contains(&format!("mtu={mtu} "))
+        };
+        until("a line of the log", || router.logged().iter().any(is_told).then_some(()));
+    };
+    wait_for("1300");
+    until("a sender to be told", || said().contains("mtu = 1300").then_some(()));
+    hosts.lab.namespace.ip("link set b0 mtu 1500").expect("an MTU");
+    wait_for("1500");
+    hosts.left.ip("route flush cache").expect("it is there");
+    until("an answer as before", || said().contains("1 received").then_some(()));
 }

@@ -148,7 +148,7 @@ fn a_reload_with_more_of_the_routers_own_meets_nothing_of_zebras() {
         let own = config.next_hops[0];
         let more = |at: u32| format!("10.1.9.{at}").parse().ok();
         config.next_hops.extend((1..count).map(|at| l3::NextHop { ip: more(at), ..own }));
-        let members = vec![l3::Member { next_hop: 0, weight: 1 }];
+        let members = vec![l3::Member { next_hop: 0.into(), weight: 1 }];
         config.next_hop_groups = vec![l3::Group { members }; count as usize];
         config
     };

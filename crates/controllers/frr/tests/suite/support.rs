@@ -239,7 +239,7 @@ pub fn router() -> l3::Config {
         next_hops: vec![next_hop],
         routes: vec![l3::Route {
             prefix: prefixed("203.0.113.0/24"),
-            next_hop: Some(0),
+            next_hop: Some(0.into()),
             group: None,
             vrf: 0,
         }],
@@ -250,7 +250,7 @@ pub fn router() -> l3::Config {
 
 fn bare(port: PortName) -> NextHop {
     let mac = l3::Mac(wire::MacAddr::ZERO);
-    NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None }
+    NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None, name: None }
 }
 
 fn frame(messages: &[u8]) -> Vec<u8> {

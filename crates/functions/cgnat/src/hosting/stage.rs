@@ -60,6 +60,7 @@ impl Pipeline {
         (slot, realm): (Slot, u16),
         now: Ticks,
     ) -> Option<Class> {
+        self.hear_conflict(batch, (slot, realm), now);
         let heard = self.hear(batch, (slot, realm), now);
         let (frame, port) = (batch.frame(slot), batch.port(slot));
         if realm == 0 && self.interfaces.is_hosted(port) && self.is_shown(frame, port) {

@@ -23,6 +23,11 @@ impl IcmpHost {
         IcmpHost { errors: IcmpErrors::new(icmp_errors_per_s, icmp_error_burst, clock) }
     }
 
+    /// Has the limit of the first of some workers for its own.
+    pub fn join(&mut self, first: &mut IcmpHost) {
+        self.errors.join(&mut first.errors);
+    }
+
     /// Makes a dropped packet an error about it, if its sender may be told.
     pub(crate) fn tell(
         &mut self,

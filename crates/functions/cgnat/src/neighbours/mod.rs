@@ -14,5 +14,6 @@
 //!
 //! **Not supported:** hosts that are neighbours themselves, other than the next hops.
 
+pub(crate) mod conflicts;
 mod stage;
 pub(crate) mod table;

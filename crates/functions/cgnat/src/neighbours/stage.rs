@@ -1,12 +1,14 @@
 //! Frames that leave to next hops, and those by which next hops tell their MAC addresses.
 
+use std::net::IpAddr;
+
 use machine::clock::Ticks;
 use packet::{Batch, Slot};
 use stages::hearsay::Heard;
 
 use crate::neighbours::table::{Link, ask, shared_link, unaddressed};
 use crate::pipeline::Pipeline;
-use crate::reasons;
+use crate::reasons::{self, Tally};
 use crate::types::class::Class;
 use crate::types::sides::{OUTSIDE, is_worker};
 
@@ -63,5 +65,21 @@ impl Pipeline {
         }
         let heard = neighbours.heard((link, address), said, (&self.interfaces, made), now);
         (is_shared || heard && is_answer).then_some(Class::Drop(reasons::NEIGHBOUR_HEARD))
+    }
+
+    /// Takes note of a frame without its tag by which another station says that it has an address
+    /// of the NAT's (RFC 5227 section 2.4).
+    pub(crate) fn hear_conflict(&mut self, batch: &Batch, (slot, realm): (Slot, u16), now: Ticks) {
+        let port = batch.port(slot);
+        let heard = Heard::in_arp(batch.frame(slot), self.interfaces.mac(port));
+        let Some(Heard { address: IpAddr::V4(address), said, .. }) = heard else { return };
+        let is_ours = !is_worker(port) && self.interfaces.has(port, address);
+        let at = (Link { port, vlan: realm }, address);
+        if is_ours
+            && said.mac != self.interfaces.mac(port)
+            && self.conflicts.hear(at, said.mac, now)
+        {
+            self.state.tallies[Tally::AddressConflicts as usize] += 1;
+        }
     }
 }

@@ -51,7 +51,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    fn number(self) -> u16 {
+    /// The number that says both.
+    pub(super) fn number(self) -> u16 {
         match is_further(self.port) {
             true => FURTHER << VLAN_BITS | u16::from(self.port.0),
             false => u16::from(self.port.0) << VLAN_BITS | self.vlan,
@@ -59,7 +60,7 @@ impl Link {
     }
 
     /// What an operator calls it.
-    fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         match (self.port, self.vlan) {
             (INSIDE, 0) => "inside".to_owned(),
             (INSIDE, vlan) => format!("inside vlan {vlan}"),
@@ -68,7 +69,8 @@ impl Link {
         }
     }
 
-    fn of(number: u16) -> Link {
+    /// The link of a number.
+    pub(super) fn of(number: u16) -> Link {
         let (port, rest) = (number >> VLAN_BITS, number & ((1 << VLAN_BITS) - 1));
         match port {
             FURTHER => Link { port: PortId(rest as u8), vlan: 0 },

@@ -18,7 +18,7 @@ use engine::{Drops, Event, Function, Refusal, StageClock};
 use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
 use stages::punt;
-use wire::ethernet;
+use wire::{ethernet, pcp};
 
 use crate::control::{self, Update};
 use crate::parse::Plain;
@@ -117,6 +117,10 @@ impl Function for Pipeline {
         self.state.bytes() + self.followed.as_ref().map_or(0, Followed::bytes) + replication
     }
 
+    fn reads_datagrams(&self) -> &'static [u16] {
+        &[pcp::SERVER_PORT]
+    }
+
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         let cuts = self.interfaces.rules().is_some() || self.interfaces.ds_lite.is_some();
         let cuts = cuts || self.limits_lengths;
@@ -149,6 +153,7 @@ impl Function for Pipeline {
         if self.neighbours.is_some() {
             self.meet_neighbours(now);
         }
+        self.conflicts.forget(now);
     }
 
     fn event(&mut self) -> Option<Event> {

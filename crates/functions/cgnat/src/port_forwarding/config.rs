@@ -2,6 +2,7 @@
 //! ports.
 use std::net::Ipv4Addr;
 
+use function_kit::sections::Ports;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,16 +66,34 @@ pub enum ForwardProtocol {
     Udp,
 }
 
-/// Ports from one to another.
+/// Ports from one to another, in any of the forms of [`Ports`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, from = "Ports")]
+#[schemars(with = "NamedPorts")]
 pub struct PortRange {
     /// The lowest.
-    #[schemars(range(min = 1))]
     pub first_port: u16,
     /// The highest.
-    #[schemars(range(min = 1))]
     pub last_port: u16,
+}
+
+/// The form that is written.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "its schema alone is looked at")]
+struct NamedPorts {
+    /// The lowest.
+    #[schemars(range(min = 1))]
+    first_port: u16,
+    /// The highest.
+    #[schemars(range(min = 1))]
+    last_port: u16,
+}
+
+impl From<Ports> for PortRange {
+    fn from(Ports { first, last }: Ports) -> PortRange {
+        PortRange { first_port: first, last_port: last }
+    }
 }
 
 impl Forward {

@@ -2,6 +2,7 @@
 //! headers.
 use std::net::IpAddr;
 
+pub use function_kit::sections::Ports;
 use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,10 +45,10 @@ pub struct Rule {
     pub protocol: Option<u8>,
     /// The first and the last source port of TCP, UDP, SCTP, DCCP or UDP-Lite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source_ports: Option<[u16; 2]>,
+    pub source_ports: Option<Ports>,
     /// The first and the last destination port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub destination_ports: Option<[u16; 2]>,
+    pub destination_ports: Option<Ports>,
 }
 
 /// What a rule decides.
@@ -66,7 +67,7 @@ impl Rule {
         let are_ranges = [self.source_ports, self.destination_ports]
             .into_iter()
             .flatten()
-            .all(|[first, last]| first <= last);
+            .all(|ports| ports.first <= ports.last);
         let families =
             [self.source, self.destination].map(|one| one.map(|one| one.address.is_ipv4()));
         let is_one_family = match families {

@@ -6,7 +6,7 @@ use function_kit::sections::function_key;
 
 use crate::config::acl::Rule;
 use crate::config::features::{Attachment, Storm};
-use crate::config::{Config, Mode, Port};
+use crate::config::{Config, Mode, Port, Station};
 
 /// Checks ports, domains, attachments, storm control and mirrors.
 ///
@@ -148,8 +148,13 @@ fn of_places(config: &Config) -> Result<(), Invalid> {
     if config.mode == Mode::Patch {
         return Ok(());
     }
+    let circuits = config.circuits();
+    let is_at = |station: &Station| {
+        let is_its = |one: &Attachment| (one.port, one.domain) == (station.port, station.domain);
+        circuits.iter().any(is_its)
+    };
     for station in &config.stations {
-        if config.circuit_at(station.port, station.domain).is_none() {
+        if !is_at(station) {
             let what = format!(
                 "{}: {} is not in domain {}",
                 station.mac.0,

@@ -4,9 +4,49 @@ use function_kit::{HostInterface, HostPlace};
 use packet::PortId;
 
 use super::interfaces::{Interface, Resolved, ReversePath};
+use super::names::ToHop;
 use super::ports::number_of;
 use super::services::{AclRule, List, POLICERS_MAX, PoliceBy, Policer};
 use super::{Config, PuntRates};
+
+impl Config {
+    /// Most routes of all files together.
+    pub const FILE_ROUTES_MAX: usize = 6_000_000;
+
+    /// The rules of a list, those of the configuration before those of files.
+    pub fn rules_of(&self, list: List) -> impl Iterator<Item = &AclRule> {
+        let (own, read) = match list {
+            List::Ingress => (&self.ingress_acl, &self.from_files.ingress),
+            List::Egress => (&self.egress_acl, &self.from_files.egress),
+        };
+        own.iter().chain(read.iter())
+    }
+}
+
+impl Config {
+    /// The number of a next hop that is said by its name or by its number.
+    ///
+    /// # Errors
+    /// Why there is none of the name, and what helps.
+    pub fn number_of_hop(&self, said: ToHop) -> Result<u32, (String, String)> {
+        let Some(name) = said.name else { return Ok(said.number) };
+        self.hop_names.number(name).ok_or_else(|| {
+            let what = format!("there is no next hop `{name}` in `next-hops`");
+            (what, self.known_hops())
+        })
+    }
+
+    /// What helps somebody who has named a next hop that there is not.
+    pub(crate) fn known_hops(&self) -> String {
+        match (self.hop_names.some(), self.next_hops.len()) {
+            (_, 0) => "List one in 'next-hops', or set one while the router runs".to_owned(),
+            (names, count) if names.is_empty() => {
+                format!("Next hops have the numbers 0 to {}, and may have a 'name'", count - 1)
+            }
+            (names, count) => format!("Name one of {names}, or say a number up to {}", count - 1),
+        }
+    }
+}
 
 impl Config {
     /// Whether the router does anything but forward, drop and answer ARP.
@@ -114,7 +154,7 @@ impl Config {
     /// All members of all groups: the group, from 0, the number of the next hop and its weight.
     pub fn all_members(&self) -> impl Iterator<Item = (u32, u32, u16)> + '_ {
         (0..).zip(&self.next_hop_groups).flat_map(|(group, one)| {
-            one.members.iter().map(move |member| (group, member.next_hop, member.weight))
+            one.members.iter().map(move |member| (group, member.next_hop.number, member.weight))
         })
     }
 
@@ -142,16 +182,12 @@ impl Config {
 
     /// The rules of a list by their numbers: 10 for the first, ten more for each further one.
     pub fn all_rules(&self, list: List) -> Vec<(u32, AclRule)> {
-        let rules = match list {
-            List::Ingress => &self.ingress_acl,
-            List::Egress => &self.egress_acl,
-        };
-        (1..).map(|place| 10 * place).zip(rules.iter().copied()).collect()
+        (1..).map(|place| 10 * place).zip(self.rules_of(list).copied()).collect()
     }
 
     /// Rules for which a list has room.
     pub fn rules_max(&self, list: List) -> u32 {
-        match (self.acl_capacity, self.all_rules(list).len() as u32) {
+        match (self.acl_capacity, self.rules_of(list).count() as u32) {
             (0, 0) => 0,
             (0, configured) => (configured + RULES_SPARE).min(Config::RULES_MAX),
             (capacity, _) => capacity,

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::names::ToHop;
+
 /// Next hops among which the flows of a route are spread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -16,8 +18,8 @@ pub struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Member {
-    /// The next hop, by the place in `next-hops`, from 0.
-    pub next_hop: u32,
+    /// The next hop, by its name, or by its place in `next-hops` from 0.
+    pub next_hop: ToHop,
     /// Weight of the member: its share of the flows, relative to the other members.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]

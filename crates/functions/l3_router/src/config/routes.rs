@@ -10,11 +10,15 @@ use wire::MacAddr;
 
 use super::groups::group_number;
 use super::interfaces::is_zero;
+use super::names::{HopName, ToHop};
 
 /// A neighbour to which packets can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NextHop {
+    /// The name by which routes, groups and changes may call it, beside its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<HopName>,
     /// Behind which port it is.
     pub port: PortName,
     /// By which VLAN of the port; none for frames without a tag.
@@ -67,9 +71,9 @@ impl Default for Bfd {
 pub struct Route {
     /// Where it leads, an IPv4 or IPv6 network: `192.0.2.0/24`.
     pub prefix: Prefixed<IpAddr>,
-    /// Next hop of the route, by its place in `next-hops`, from 0.
+    /// Next hop of the route, by its name, or by its place in `next-hops` from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_hop: Option<u32>,
+    pub next_hop: Option<ToHop>,
     /// Next-hop group of the route instead of a next hop, by its place in `next-hop-groups`, from
     /// 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +88,7 @@ impl Route {
     pub fn target(&self) -> u32 {
         match self.group {
             Some(group) => group_number(group),
-            None => self.next_hop.unwrap_or_default(),
+            None => self.next_hop.map_or(0, |hop| hop.number),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use function_kit::PortName;
+pub use function_kit::sections::Ports;
 use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,11 @@ pub struct AclRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1_048_575))]
     pub policer: Option<u32>,
+    /// Number of packets that the rule decides of which one is told in the log, the first one
+    /// first; none for no packet. `rule-log-per-s` limits what all rules tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub log_one_in: Option<u32>,
 }
 
 /// What an access list says of a packet.
@@ -131,36 +137,6 @@ impl From<TcpFlags> for String {
 impl TcpFlags {
     /// The flags by their bits, from the lowest (RFC 9293 section 3.1).
     const NAMES: [&'static str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
-}
-
-/// Ports from one to another, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "SaidPorts")]
-pub struct Ports {
-    /// The lowest.
-    pub first: u16,
-    /// The highest.
-    pub last: u16,
-}
-
-/// Ports as they may be said: a range by name, the same as a pair, or a single port.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged, deny_unknown_fields)]
-enum SaidPorts {
-    Range { first: u16, last: u16 },
-    Pair([u16; 2]),
-    One(u16),
-}
-
-impl From<SaidPorts> for Ports {
-    fn from(said: SaidPorts) -> Ports {
-        let [first, last] = match said {
-            SaidPorts::Range { first, last } => [first, last],
-            SaidPorts::Pair(pair) => pair,
-            SaidPorts::One(port) => [port, port],
-        };
-        Ports { first, last }
-    }
 }
 
 /// Which of the two access lists.
@@ -305,6 +281,7 @@ impl AclRule {
             port: None,
             vlan: None,
             policer: None,
+            log_one_in: None,
         }
     }
 
@@ -323,6 +300,11 @@ impl AclRule {
         let names_icmp = self.icmp_type.is_some() || self.icmp_code.is_some();
         let contradicts = |flags: TcpFlags| flags.set & flags.clear != 0;
         let faults = [
+            (
+                self.log_one_in == Some(0),
+                "tells one packet in none",
+                "Give `log-one-in: 1` for every packet, or remove it",
+            ),
             (
                 turned(self.source_ports) || turned(self.destination_ports),
                 "has ports whose first is above the last",

@@ -12,6 +12,7 @@ use super::super::config::{AclRule, Action, Config, List, PortName, number_of};
 use super::super::known::KnownOf;
 use super::super::reasons;
 use super::key;
+use super::samples::{Decision, Samples};
 
 /// A list; without rules it permits everything.
 pub struct Acl {
@@ -47,6 +48,9 @@ struct Kept {
     /// Its policer; [`NO_POLICER`] for none.
     policer: u32,
     hits: Hits,
+    number: u32,
+    /// Of so many packets one is for the log; 0 for none.
+    log_one_in: u32,
 }
 
 struct Tables {
@@ -79,6 +83,10 @@ pub(super) struct Passed<'a, P, M, N> {
     pub refuse: Reason,
     /// What is told of those that are permitted: the policer of the rule.
     pub note: N,
+    /// The name of the list.
+    pub list: &'static str,
+    /// Where packets for the log are kept.
+    pub samples: &'a mut Samples,
 }
 
 impl AclScratch {
@@ -198,7 +206,8 @@ impl Acl {
         }
         let policer = rule.policer.unwrap_or(NO_POLICER);
         if let Some(kept) = self.kept.get_mut(place as usize) {
-            *kept = Kept { policer, hits: Hits::default() };
+            let log_one_in = rule.log_one_in.unwrap_or(0);
+            *kept = Kept { policer, hits: Hits::default(), number, log_one_in };
         }
         count(&mut self.readers, &rule, 1);
         if let Some(before) = self.rules.insert(number, rule) {
@@ -228,7 +237,8 @@ impl Acl {
             return *place;
         }
         let place = self.free.pop().unwrap_or_else(|| {
-            self.kept.push(Kept { policer: NO_POLICER, hits: Hits::default() });
+            let hits = Hits::default();
+            self.kept.push(Kept { policer: NO_POLICER, hits, number, log_one_in: 0 });
             self.kept.len() as u32 - 1
         });
         self.places.insert(number, place);
@@ -373,11 +383,16 @@ fn know<const KEY: usize>(keys: &mut [[u8; KEY]; 256], slots: &Slots, known: &Kn
 /// Keeps what is permitted, and counts for each rule what it decides; the answers stand in the
 /// order of the slots.
 #[inline(always)]
-fn keep<P>(
+fn keep(
     batch: &mut Batch,
     slots: &mut Slots,
     values: &[u32],
-    passed: &mut Passed<'_, P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
+    passed: &mut Passed<
+        '_,
+        impl Fn(&Batch, Slot) -> (u8, u16),
+        impl Fn(Slot) -> bool,
+        impl FnMut(Slot, u32),
+    >,
     kept: &mut [Kept],
 ) {
     let mut values = values.iter();
@@ -394,6 +409,13 @@ fn keep<P>(
             rule.hits.bytes += (batch.frame_len(slot) - ethernet::HEADER_LEN) as u64;
             if permits {
                 (passed.note)(slot, rule.policer);
+            }
+            if rule.log_one_in > 0 && (rule.hits.packets - 1).is_multiple_of(rule.log_one_in.into())
+            {
+                let Kept { number: rule, log_one_in: one_in, .. } = *rule;
+                let (list, place) = (passed.list, (passed.place)(batch, slot));
+                let decision = Decision { list, rule, one_in, permits, place };
+                passed.samples.keep(batch, slot, decision);
             }
         }
         if !permits {

@@ -9,15 +9,15 @@ use super::super::config::{Config, Route};
 /// Members that there are, each once, and tables that fit.
 pub(super) fn groups(config: &Config) -> Result<(), Invalid> {
     for (place, group) in config.next_hop_groups.iter().enumerate() {
-        let refuse = |what: String, remedy| {
+        let refuse = |what: String, remedy: &str| {
             Err(function_key("next-hop-groups", format!("number {place} {what}"), remedy))
         };
         let mut seen = HashSet::new();
         for member in &group.members {
-            let hop = member.next_hop;
+            let hop = member.next_hop.number;
             if hop as usize >= config.next_hops.len() {
                 let what = format!("has the member {hop}, which there is not");
-                return refuse(what, "Number the next hops of 'next-hops' from 0");
+                return refuse(what, &config.known_hops());
             }
             if !seen.insert(hop) {
                 let what = format!("has the member {hop} twice");
@@ -30,14 +30,14 @@ pub(super) fn groups(config: &Config) -> Result<(), Invalid> {
 
 /// A route leads to a next hop that there is, or to a group.
 pub(super) fn leads_somewhere(config: &Config, route: &Route) -> Result<(), Invalid> {
-    let refuse = |what: String, remedy| {
+    let refuse = |what: String, remedy: &str| {
         let prefix = String::from(route.prefix);
         Err(function_key("routes", format!("{prefix} {what}"), remedy))
     };
     match (route.next_hop, route.group) {
-        (Some(hop), None) if hop as usize >= config.next_hops.len() => {
+        (Some(hop), None) if hop.number as usize >= config.next_hops.len() => {
             let what = format!("leads to next hop {hop}, which there is not");
-            refuse(what, "Number the next hops of 'next-hops' from 0")
+            refuse(what, &config.known_hops())
         }
         (None, Some(group)) if group as usize >= config.next_hop_groups.len() => {
             let what = format!("leads to group {group}, which there is not");

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use function_kit::Invalid;
 use function_kit::sections::function_key;
 
-use super::super::config::{Config, Interface, Link, network, number_of};
+use super::super::config::{
+    Config, Interface, Link, NextHop, PortName, Resolved, network, number_of,
+};
 
 /// Each interface has a VLAN of its own on its port and, if it has an address, a link apart from
 /// the others of its VRF.
@@ -121,4 +123,14 @@ fn apart(links: &[Link]) -> Result<(), Invalid> {
         }
     }
     Ok(())
+}
+
+/// The interface behind which a next hop is.
+pub(super) fn interface_of<'a>(
+    all: &'a [Resolved],
+    names: &[PortName],
+    hop: &NextHop,
+) -> Option<&'a Resolved> {
+    let port = number_of(names, hop.port)?;
+    all.iter().find(|one| one.port == port && one.vlan == hop.vlan.unwrap_or(0))
 }

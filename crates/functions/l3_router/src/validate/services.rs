@@ -2,7 +2,7 @@
 use function_kit::Invalid;
 use function_kit::sections::function_key;
 
-use super::super::config::{Config, List, PoliceBy, SourcePolicers, number_of};
+use super::super::config::{AclRule, Config, List, PoliceBy, PortName, SourcePolicers, number_of};
 
 /// Rules that can match, lists that hold them, policers whose parents come before them.
 pub(super) fn services(config: &Config) -> Result<(), Invalid> {
@@ -13,33 +13,47 @@ pub(super) fn services(config: &Config) -> Result<(), Invalid> {
 }
 
 fn rules(config: &Config, list: List, key: &'static str) -> Result<(), Invalid> {
-    let rules = config.all_rules(list);
+    let rules = match list {
+        List::Ingress => &config.ingress_acl,
+        List::Egress => &config.egress_acl,
+    };
+    let count = config.rules_of(list).count();
     let room = config.rules_max(list) as usize;
     let ports = config.port_names();
-    if rules.len() > room {
-        let what = format!("has {} rules, for which there is no room", rules.len());
+    if count > room {
+        let what = format!("has {count} rules, for which there is no room");
         return Err(function_key(key, what, "Give a larger 'acl-capacity', or fewer rules"));
     }
-    for (number, rule) in rules {
-        let place = number / 10 - 1;
-        let refuse =
-            |what: &str, remedy| Err(function_key(key, format!("number {place} {what}"), remedy));
-        if let Some((what, remedy)) = rule.fault() {
-            return refuse(what, remedy);
-        }
-        if !config.ipv6 && rule.versions() == (false, true) {
-            return refuse("is of IPv6", "Set 'ipv6: true', or remove it");
-        }
-        if rule.port.is_some_and(|name| number_of(&ports, name).is_none()) {
-            return refuse("names a port that there is not", "Name one of the router's ports");
-        }
-        let names_policer = rule.policer.is_some();
-        if names_policer && (config.police_by != PoliceBy::Acl || list == List::Egress) {
-            let remedy = "Set 'police-by: acl' and name policers in 'ingress-acl', or remove it";
-            return refuse("names a policer that nobody asks", remedy);
+    for (place, rule) in rules.iter().enumerate() {
+        if let Some((what, remedy)) = fault_of(config, &ports, list, rule) {
+            return Err(function_key(key, format!("number {place} {what}"), remedy));
         }
     }
     Ok(())
+}
+
+/// What is wrong with a rule of a list, and what helps; those of files are held against it too.
+pub(in super::super) fn fault_of(
+    config: &Config,
+    ports: &[PortName],
+    list: List,
+    rule: &AclRule,
+) -> Option<(&'static str, &'static str)> {
+    if let Some(fault) = rule.fault() {
+        return Some(fault);
+    }
+    if !config.ipv6 && rule.versions() == (false, true) {
+        return Some(("is of IPv6", "Set 'ipv6: true', or remove it"));
+    }
+    if rule.port.is_some_and(|name| number_of(ports, name).is_none()) {
+        return Some(("names a port that there is not", "Name one of the router's ports"));
+    }
+    let names_policer = rule.policer.is_some();
+    if names_policer && (config.police_by != PoliceBy::Acl || list == List::Egress) {
+        let remedy = "Set 'police-by: acl' and name policers in 'ingress-acl', or remove it";
+        return Some(("names a policer that nobody asks", remedy));
+    }
+    None
 }
 
 fn policers(config: &Config) -> Result<(), Invalid> {

@@ -4,11 +4,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use engine::Refusal;
+use function_kit::SetupError;
 use packet::{PortId, Verdict};
 use wire::MacAddr;
 
-use super::{NextHop, State, macs};
-use crate::config;
+use super::{NextHop, State, insert, macs};
+use crate::config::{self, Config, UserToUser};
 use crate::gateway::{ACCESS, CORE, side};
 use crate::reasons;
 
@@ -69,6 +70,57 @@ impl State {
                 Some((ACCESS, Ipv4Addr::from_bits(*address).into()))
             }
         }
+    }
+
+    /// The port by which packets to a neighbour leave, by its entry; none of the one of users.
+    pub fn port_of(&self, entry: u32) -> Option<PortId> {
+        match self.is_users(entry) {
+            true => None,
+            false => Some(if self.core_slot(entry).is_some() { CORE } else { ACCESS }),
+        }
+    }
+
+    /// Most next hops.
+    pub fn hop_capacity(&self) -> usize {
+        self.hops.len()
+    }
+
+    /// Whether an entry is the last one, which is of no neighbour: packets go to users there.
+    #[inline(always)]
+    pub fn is_users(&self, entry: u32) -> bool {
+        entry as usize + 1 == self.next_hops.len()
+    }
+
+    /// Has packets to networks of users go there.
+    ///
+    /// # Errors
+    /// When they do not fit.
+    pub fn lead_to_users(&mut self, config: &Config) -> Result<(), SetupError> {
+        let users = self.next_hops.len() as u32 - 1;
+        if let Some(entry) = self.next_hops.last_mut() {
+            // A tunnel packet finds no way by it.
+            *entry = NextHop { macs: [0; 12], verdict: reasons::drop(reasons::NO_ROUTE) };
+        }
+        if config.user_to_user == UserToUser::Core {
+            return Ok(());
+        }
+        for network in &config.user_networks {
+            let led = match network.address {
+                IpAddr::V4(address) => {
+                    insert(&mut self.routes, address.to_bits(), network.len, users)
+                }
+                IpAddr::V6(_) if !config.ipv6 => Ok(()),
+                IpAddr::V6(address) => {
+                    insert(&mut self.routes_ipv6, address.to_bits(), network.len, users)
+                }
+            };
+            let refused = |why| {
+                let why = format!("{}/{}: {why}", network.address, network.len);
+                SetupError::Table { what: "networks of users", why }
+            };
+            led.map_err(refused)?;
+        }
+        Ok(())
     }
 
     /// The entry of a next hop by its address.

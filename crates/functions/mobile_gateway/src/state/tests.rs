@@ -48,11 +48,14 @@ fn a_bearer_is_one_cache_line() {
 }
 
 #[test]
-fn a_user_costs_at_most_128_bytes() {
-    for ipv6 in [false, true] {
-        let bytes = |user_capacity| state(&Config { user_capacity, ipv6, ..config() }).bytes();
+fn a_user_costs_at_most_128_bytes_and_64_with_counters() {
+    for (ipv6, user_counters, most) in
+        [(false, false, 128.0), (true, false, 128.0), (true, true, 192.0)]
+    {
+        let config = |user_capacity| Config { user_capacity, ipv6, user_counters, ..config() };
+        let bytes = |user_capacity| state(&config(user_capacity)).bytes();
         let each = (bytes(300_000) - bytes(1)) as f64 / 300_000.0;
-        assert!(each <= 128.0, "{each} bytes a user");
+        assert!(each <= most, "{each} bytes a user");
     }
 }
 

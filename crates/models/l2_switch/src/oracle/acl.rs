@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::sections::Prefixed;
 use function_l2_switch::config::Port;
-use function_l2_switch::config::acl::{Action, Rule};
+use function_l2_switch::config::acl::{Action, Ports, Rule};
 use model_kit::headers::Headers as Behind;
 
 /// Why the frame, which has a whole Ethernet header, is dropped by a list of which `denied` is the
@@ -120,9 +120,9 @@ impl Headers {
     }
 
     fn match_rule(&self, rule: &Rule, port: Port) -> bool {
-        let within = |index: usize, ports: Option<[u16; 2]>| match (ports, self.ports) {
+        let within = |index: usize, ports: Option<Ports>| match (ports, self.ports) {
             (None, _) => true,
-            (Some([first, last]), Some(ports)) => (first..=last).contains(&ports[index]),
+            (Some(wanted), Some(ports)) => (wanted.first..=wanted.last).contains(&ports[index]),
             (Some(_), None) => false,
         };
         let is_in =

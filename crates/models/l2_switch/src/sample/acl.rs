@@ -2,7 +2,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use function_kit::sections::Prefixed;
-use function_l2_switch::config::acl::{Action, Rule};
+use function_l2_switch::config::acl::{Action, Ports, Rule};
 use function_l2_switch::config::{Mac, Port};
 use function_l2_switch::control::Update;
 use model_kit::build::{datagram, frame, packet, packet_ipv6, set, set_word, text};
@@ -14,7 +14,8 @@ impl Sample {
     /// One rule at a time in front of those of the configuration, then two of which the first
     /// decides.
     pub(super) fn rules(&mut self) {
-        let free = |priority: &u32| self.config.acl.iter().all(|rule| rule.priority != *priority);
+        let free =
+            |priority: &u32| self.config.all_acl().iter().all(|rule| rule.priority != *priority);
         let mut free = (0..).filter(free);
         let [Some(first), Some(second)] = [free.next(), free.next()] else { return };
         for rule in of_each_kind(first) {
@@ -25,7 +26,7 @@ impl Sample {
         self.update(Update::SetRule(Rule { priority: second, ..of_each_kind(second)[0] }));
         self.update(Update::SetRule(permit));
         self.past_rules();
-        let impossible = Rule { source_ports: Some([9, 8]), ..any(first) };
+        let impossible = Rule { source_ports: Some(Ports { first: 9, last: 8 }), ..any(first) };
         self.update(Update::SetRule(impossible));
         for priority in [first, second, second] {
             self.update(Update::RemoveRule { priority });
@@ -37,8 +38,9 @@ impl Sample {
 
     /// The same for what leaves, by fewer rules: they are read by the same code.
     pub(super) fn egress_rules(&mut self) {
-        let free =
-            |priority: &u32| self.config.egress_acl.iter().all(|rule| rule.priority != *priority);
+        let free = |priority: &u32| {
+            self.config.all_egress_acl().iter().all(|rule| rule.priority != *priority)
+        };
         let mut free = (0..).filter(free);
         let [Some(first), Some(second)] = [free.next(), free.next()] else { return };
         let deny = any(first);
@@ -57,7 +59,10 @@ impl Sample {
             self.past_rules();
             self.send_from_both("for all, past rules", wire::MacAddr::BROADCAST);
         }
-        self.update(Update::SetEgressRule(Rule { source_ports: Some([9, 8]), ..deny }));
+        self.update(Update::SetEgressRule(Rule {
+            source_ports: Some(Ports { first: 9, last: 8 }),
+            ..deny
+        }));
         self.update(Update::SetEgressRule(Rule { priority: second, ..deny }));
         self.update(Update::SetEgressRule(Rule { action: Action::Permit, ..deny }));
         self.send_from_both("for all, past two rules", wire::MacAddr::BROADCAST);
@@ -169,8 +174,12 @@ fn of_each_kind(priority: u32) -> Vec<Rule> {
         Rule { source: network("2001:db8::", 48), ..deny },
         Rule { destination: network("2001:db8:1::", 47), ..deny },
         Rule { protocol: Some(protocol::TCP), ..deny },
-        Rule { source_ports: Some([900, 1000]), ..deny },
-        Rule { destination_ports: Some([2000, 2000]), protocol: Some(17), ..deny },
-        Rule { destination_ports: Some([0, 65535]), ..deny },
+        Rule { source_ports: Some(Ports { first: 900, last: 1000 }), ..deny },
+        Rule {
+            destination_ports: Some(Ports { first: 2000, last: 2000 }),
+            protocol: Some(17),
+            ..deny
+        },
+        Rule { destination_ports: Some(Ports { first: 0, last: 65535 }), ..deny },
     ]
 }

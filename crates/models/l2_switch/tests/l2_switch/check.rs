@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use function_kit::{NetworkFunction, Shard};
 use function_l2_switch::Update;
-use function_l2_switch::config::acl::Rule;
+use function_l2_switch::config::acl::{Ports, Rule};
 use function_l2_switch::config::features::{Flapping, MoveLimit};
 use function_l2_switch::config::{Config, Dir, Port};
 use model_kit::check::Expected;
@@ -152,7 +152,7 @@ fn keys_that_contradict_each_other_are_named() {
     let rule = crate::frames::any(1);
     let with = |rules: &[Rule]| refused(Config { acl: rules.to_vec(), ..Config::default() });
     assert_eq!(with(&[rule, rule]), "acl");
-    assert_eq!(with(&[Rule { source_ports: Some([2, 1]), ..rule }]), "acl");
+    assert_eq!(with(&[Rule { source_ports: Some(Ports { first: 2, last: 1 }), ..rule }]), "acl");
     assert_eq!(with(&[Rule { vlan: Some(4096), ..rule }]), "acl[0].vlan");
     let egress_acl = vec![Rule { port: Some(Port::of(PortId(2))), ..rule }];
     assert_eq!(refused(Config { egress_acl, ..Config::default() }), "egress-acl");

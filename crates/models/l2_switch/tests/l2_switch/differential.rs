@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use function_kit::Shard;
 use function_l2_switch::Update;
-use function_l2_switch::config::acl::Rule;
+use function_l2_switch::config::acl::{Ports, Rule};
 use function_l2_switch::config::features::{Direction, Mirror, Storm, StormUnit};
 use function_l2_switch::config::{Config, Mac, Port};
 use model_l2_switch::L2Switch;
@@ -148,7 +148,9 @@ fn rule(config: &Config, port: Port, random: &mut Random) -> Rule {
     match random.below(4) {
         0 => rule.source_mac = Some(Mac(station(random))),
         1 => rule.vlan = config.attachments.first().and_then(|one| one.vlan).or(Some(3)),
-        2 => rule.source_ports = Some([u16::from(random.byte()) << 8, 1 << 15]),
+        2 => {
+            rule.source_ports = Some(Ports { first: u16::from(random.byte()) << 8, last: 1 << 15 })
+        }
         _ => rule.ether_type = Some(0x0800 + u16::from(random.byte())),
     }
     rule

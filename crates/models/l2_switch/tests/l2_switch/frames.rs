@@ -1,6 +1,6 @@
 //! Frames and configurations that several tests use.
 
-use function_l2_switch::config::acl::{Action, Rule};
+use function_l2_switch::config::acl::{Action, Ports, Rule};
 use function_l2_switch::config::features::{
     Attachment, Direction, Domain, Erspan, ErspanType, Flapping, Mirror, MoveLimit, Storm,
     StormUnit, Tpid,
@@ -134,11 +134,19 @@ pub fn guarded() -> Config {
         acl.extend((3..5).map(|n| Rule { vlan: Some(n as u16), ..rule(n) }));
         let permit = Rule { action: Action::Permit, protocol: Some(17), ..rule(5) };
         acl.extend([
-            Rule { source: network("3.0.0.0", 31), source_ports: Some([1024, 9999]), ..permit },
+            Rule {
+                source: network("3.0.0.0", 31),
+                source_ports: Some(Ports { first: 1024, last: 9999 }),
+                ..permit
+            },
             Rule { destination: network("192.0.2.0", 24), ..rule(6) },
             Rule { source: network("198.51.100.128", 25), protocol: Some(6), ..rule(7) },
             Rule { source: network("2001:db8::", 32), ..rule(8) },
-            Rule { destination_ports: Some([2000, 2001]), protocol: Some(17), ..rule(9) },
+            Rule {
+                destination_ports: Some(Ports { first: 2000, last: 2001 }),
+                protocol: Some(17),
+                ..rule(9)
+            },
         ]);
     }
     Config { acl, ..Config::default() }

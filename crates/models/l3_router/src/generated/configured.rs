@@ -48,8 +48,10 @@ fn group_of(generated: &Generated, port: PortId, group: u32, first: u32) -> Grou
     let end = ((group + 1) * members).min(generated.group_size(port));
     let weights = &generated.ecmp_weights;
     let weight = |place: u32| weights.get(place as usize % weights.len().max(1)).copied();
-    let member =
-        |hop: u32| Member { next_hop: first + hop, weight: weight(hop % members).unwrap_or(1) };
+    let member = |hop: u32| Member {
+        next_hop: (first + hop).into(),
+        weight: weight(hop % members).unwrap_or(1),
+    };
     Group { members: (group * members..end).map(member).collect() }
 }
 

@@ -73,10 +73,13 @@ impl Neighbours {
         let number = match self.find(&out, address) {
             Some(number) => number,
             None => {
-                let (number, asks) = self.list.add(Key { out, hop, source }, address, now)?;
+                let key = Key { out, hop, source };
+                let is_kept = |key: &Key| key.hop.is_some();
+                let (number, asks, free) = self.list.add_or_replace(key, address, is_kept, now)?;
                 if asks {
                     self.made.extend(question(&out, address, None));
                 }
+                self.made.extend(free.iter().map(|_| Expected::Drop("unresolved")));
                 number
             }
         };
@@ -99,9 +102,15 @@ impl Neighbours {
     pub fn seek(&mut self, wanted: Wanted, now: Duration) {
         let Wanted { out, address, hop, source } = wanted;
         if self.find(&out, address).is_none()
-            && let Ok((_, true)) = self.list.add(Key { out, hop, source }, address, now)
+            && let Ok((_, asks, free)) = self.list.add_or_replace(
+                Key { out, hop, source },
+                address,
+                |key| key.hop.is_some(),
+                now,
+            )
         {
-            self.made.extend(question(&out, address, None));
+            self.made.extend(question(&out, address, None).filter(|_| asks));
+            self.made.extend(free.iter().map(|_| Expected::Drop("unresolved")));
         }
     }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use function_l3_router::config::{Config, Network, NextHop, Resolved};
 
+use super::advertise::Advertisers;
 use super::groups::Groups;
 use super::host::Buckets;
 use super::neighbours::Neighbours;
@@ -26,6 +27,7 @@ pub struct Model {
     pub(super) groups: Groups,
     pub(super) reassembly: Reassembly,
     pub(super) virtuals: Vec<Virtual>,
+    pub(super) advertisers: Advertisers,
 }
 
 /// A virtual address at an interface.
@@ -52,6 +54,7 @@ impl Model {
         let interfaces = config.all_interfaces();
         let buckets = Buckets::new(config);
         let neighbours = Neighbours::new(config);
+        let advertisers = Advertisers::new(config, &interfaces);
         let mut model = Model {
             config: config.clone(),
             interfaces,
@@ -63,6 +66,7 @@ impl Model {
             groups: Groups::new(config),
             reassembly: Reassembly::new(config),
             virtuals: Vec::new(),
+            advertisers,
         };
         for link in config.links() {
             let (address, len) = (catalogue::network(link.address, link.len), link.len);

@@ -155,7 +155,7 @@ fn refused(sample: &mut Sample, group: u32) {
 fn neighbour(sample: &Sample, number: u32, port: PortId) -> NextHop {
     let mac = Mac(MacAddr([0x0a, 0, 0, 0, 9, (sample.last_hop() - number) as u8]));
     let port = sample.config.name_of(port);
-    NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None }
+    NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None, name: None }
 }
 
 /// Next hops that are neither configured nor come and go.

@@ -87,6 +87,7 @@ fn of_vlan(sample: &mut Sample, interface: &Resolved) {
         ip: None,
         ipv6: None,
         bfd: None,
+        name: None,
     };
     sample.update(Update::SetNextHop { number: sample.last_hop(), next_hop: hop });
     for port in sample.config.numbers() {

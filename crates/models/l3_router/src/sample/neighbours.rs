@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use function_l3_router::config::{Config, Mac, NextHop, Resolved};
 use function_l3_router::control::Update;
-use model_kit::build::{NeighbourMessage, datagram, frame, packet, packet_ipv6, text};
+use model_kit::build::{
+    NeighbourMessage, datagram, frame, packet, packet_ipv6, packet_ipv6_with, text,
+};
 use model_kit::check::Step;
 use stages::nd;
 use wire::bytes::put_u16;
-use wire::{MacAddr, arp, ethernet, protocol};
+use wire::{MacAddr, arp, ethernet, icmp, protocol};
 
 use super::interfaces::tagged;
 use super::steps::{SOURCE_IPV6, Sample, VISITED_HOST_IPV6};
@@ -26,6 +28,8 @@ pub(super) fn neighbours(sample: &mut Sample) {
         if own.ipv6.is_some() {
             answers_ipv6(sample, own);
             questions(sample, own);
+            on_link(sample, own);
+            solicitations(sample, own);
         }
     }
     next_hop(sample, &all[1]);
@@ -45,6 +49,7 @@ pub(super) fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> 
         ("neighbours-full", asks && config.neighbour_capacity <= MANY, many),
         ("neighbour-heard", asks, why),
         ("directed-broadcast", asks && has_hosts(config), why),
+        ("router-solicitation", !config.advertise.is_empty(), "no router is advertised"),
         ("nd-ignored", asks && config.ipv6, "no Neighbor Discovery is read"),
     ];
     all.into_iter().filter(|(_, reached, _)| !reached).map(|(name, _, why)| (name, why)).collect()
@@ -270,6 +275,67 @@ fn questions(sample: &mut Sample, own: &Resolved) {
     hear(sample, own, "a question that is cut", short);
 }
 
+/// Questions and packets for the address that an interface has on its link alone.
+fn on_link(sample: &mut Sample, own: &Resolved) {
+    let address = nd::link_local(own.mac.0);
+    let near = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 9);
+    let group = nd::group_of(address);
+    let mac = MacAddr([0x0a, 0, 0, 0, 7, 9]);
+    let question = NeighbourMessage {
+        to: nd::mac_of(group),
+        from: NEIGHBOUR,
+        ends: [near, group],
+        kind: 135,
+        flags: 0,
+        target: address,
+        options: [&[1, 1][..], &mac.0].concat(),
+    };
+    hear(sample, own, "a question for the link-local address", question.frame());
+    let far = Ipv6Addr::UNSPECIFIED;
+    for from in [near, SOURCE_IPV6, far] {
+        let mut echo = [&[128, 0, 0, 0, 0, 7, 0, 1][..], &text(20)].concat();
+        let sum = icmp::checksum_ipv6(from, address, &echo);
+        put_u16(&mut echo, 2, sum);
+        let ping = packet_ipv6_with(from, address, protocol::ICMPV6, &echo);
+        for whole in [ping, packet_ipv6(from, address, 60)] {
+            let whole = frame(own.mac.0, NEIGHBOUR, ethernet::TYPE_IPV6, &whole);
+            hear(sample, own, "a packet for the link-local address", whole);
+        }
+    }
+}
+
+/// Hosts ask who is a router.
+fn solicitations(sample: &mut Sample, own: &Resolved) {
+    let routers = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
+    let (near, mac) = (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 9), NEIGHBOUR);
+    let said = [&[1, 1][..], &mac.0].concat();
+    let ask = |from: Ipv6Addr, to: MacAddr, options: &[u8]| {
+        let mut message = [&[133, 0, 0, 0, 0, 0, 0, 0][..], options].concat();
+        let sum = icmp::checksum_ipv6(from, routers, &message);
+        put_u16(&mut message, 2, sum);
+        let mut packet = packet_ipv6_with(from, routers, protocol::ICMPV6, &message);
+        packet[7] = 255;
+        frame(to, NEIGHBOUR, ethernet::TYPE_IPV6, &packet)
+    };
+    let group = nd::mac_of(routers);
+    let mut afar = ask(near, group, &said);
+    afar[21] = 254;
+    for (about, whole) in [
+        ("a host asks for routers", ask(near, group, &said)),
+        ("it asks once more", ask(near, group, &[])),
+        ("it asks the router alone", ask(near, own.mac.0, &said)),
+        ("a host without address asks", ask(Ipv6Addr::UNSPECIFIED, group, &[])),
+        ("the same with an option", ask(Ipv6Addr::UNSPECIFIED, group, &said)),
+        ("an option without length", ask(near, group, &[1, 0, 0, 0, 0, 0, 0, 0])),
+        ("a group asks", ask(routers, group, &[])),
+        ("another router is asked", ask(near, NEIGHBOUR, &[])),
+        ("who asks is not on the link", afar),
+    ] {
+        hear(sample, own, about, whole);
+    }
+    wait(sample, 4);
+}
+
 /// A next hop without an Ethernet address.
 fn next_hop(sample: &mut Sample, own: &Resolved) {
     let Some(ip) = host(sample, own, 3) else { return };
@@ -281,6 +347,7 @@ fn next_hop(sample: &mut Sample, own: &Resolved) {
         ip: Some(ip),
         ipv6: None,
         bfd: None,
+        name: None,
     };
     let visit = |sample: &mut Sample, about| {
         let to = sample.host();

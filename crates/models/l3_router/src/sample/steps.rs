@@ -5,7 +5,7 @@ use packet::PortId;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_l3_router::config::{Config, Dir, Mac, NextHop, Prefixed};
+use function_l3_router::config::{Config, Dir, Mac, Network, NextHop, Prefixed};
 use function_l3_router::control::Update;
 use model_kit::build::{ether_type_of, frame};
 use model_kit::check::Step;
@@ -31,7 +31,7 @@ impl Sample {
     pub(super) fn new(section: &Section) -> Sample {
         let config = generated::config(section);
         let taken: HashSet<IpAddr> =
-            section.config.routes.iter().map(|route| route.prefix.address).collect();
+            section.config.all_routes().map(|(network, _)| network.address).collect();
         let networks = (0..=255).map(|number| Ipv4Addr::new(198, 19, number, 0));
         let is_free = |network: &Ipv4Addr| {
             // Its first half is a network of the sample, too.
@@ -116,7 +116,8 @@ impl Sample {
         let senders = senders();
         let looked_for = self.config.interfaces.iter().any(|one| !one.urpf.is_none());
         let own = [senders, senders_ipv6()];
-        let is_listed = self.config.routes.iter().any(|route| own.contains(&route.prefix));
+        let is_listed =
+            self.config.all_routes().any(|(network, _)| own.contains(&network.prefix()));
         (looked_for && !is_listed).then_some(senders)
     }
 
@@ -144,7 +145,7 @@ impl Sample {
     pub(super) fn visitor(&self, port: PortId) -> NextHop {
         let mac = Mac(MacAddr([0x0a, 0, 0, 0, port.0, 1]));
         let port = self.config.name_of(port);
-        NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None }
+        NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None, name: None }
     }
 
     /// What the bench sends, to many routes and in several sizes.
@@ -186,9 +187,8 @@ pub(super) fn senders_ipv6() -> Prefixed<IpAddr> {
 /// An address of no route, if there is one.
 pub(super) fn stranger(config: &Config) -> Option<Ipv4Addr> {
     let covers = |host: Ipv4Addr| {
-        config.routes.iter().any(|route| {
-            let Prefixed { address, len } = route.prefix;
-            route.vrf == 0 && address.is_ipv4() && catalogue::network(host.into(), len) == address
+        config.all_routes().any(|(Network { vrf, address, len }, _)| {
+            vrf == 0 && address.is_ipv4() && catalogue::network(host.into(), len) == address
         })
     };
     STRANGERS.into_iter().find(|host| !covers(*host))
@@ -197,9 +197,8 @@ pub(super) fn stranger(config: &Config) -> Option<Ipv4Addr> {
 /// The same for IPv6.
 pub(super) fn stranger_ipv6(config: &Config) -> Option<Ipv6Addr> {
     let covers = |host: Ipv6Addr| {
-        config.routes.iter().any(|route| {
-            let Prefixed { address, len } = route.prefix;
-            route.vrf == 0 && address.is_ipv6() && catalogue::network(host.into(), len) == address
+        config.all_routes().any(|(Network { vrf, address, len }, _)| {
+            vrf == 0 && address.is_ipv6() && catalogue::network(host.into(), len) == address
         })
     };
     let strangers = [Ipv6Addr::new(0x3fff, 0x0fff, 1, 0, 0, 0, 0, 9)];

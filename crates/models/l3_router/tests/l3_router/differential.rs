@@ -104,6 +104,7 @@ fn update(config: &Section, random: &mut Random) -> Update {
                 ip: *random.one_of(&ips),
                 ipv6: *random.one_of(&[None, Some(ipv6)]),
                 bfd: None,
+                name: None,
             };
             Update::SetNextHop { number, next_hop }
         }

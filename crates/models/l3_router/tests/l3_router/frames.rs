@@ -3,7 +3,7 @@
 use function_l3_router::config::{
     AclRule, Action, Algorithm, Config, DOWNLINK, EarlyFragments, Group, HostPlace, Interface, Mac,
     Member, NextHop, PoliceBy, Policer, Port, PortName, Ports, Prefixed, PuntRates, Remark,
-    ReversePath, Route, UPLINK, Vxlan,
+    ReversePath, Route, ToHop, UPLINK, Vxlan,
 };
 use machine::clock::Clock;
 use model_kit::Model;
@@ -53,6 +53,7 @@ pub fn kinds() -> Vec<Section> {
         (&usual, Config { punt: true, ping: true, ..listed() }),
         (&usual, Config { resolve: true, neighbour_capacity: 20, pending_capacity: 12, ..host() }),
         (&usual, Config { resolve: true, ..listed() }),
+        (&usual, advertising()),
         (&usual, hosted(Config { resolve: true, ..host() })),
         (&usual, hosted(tunnelled())),
         (&usual, tunnelled()),
@@ -130,6 +131,7 @@ pub fn of_four_ports(mut config: Config) -> Config {
         ip: ip.parse().ok(),
         ipv6: None,
         bfd: None,
+        name: None,
     };
     let first = config.next_hops.len() as u32;
     config.next_hops.extend([hop(2, 1, None, "10.20.0.2"), hop(3, 2, None, "none")]);
@@ -142,9 +144,28 @@ pub fn of_four_ports(mut config: Config) -> Config {
     }
     for (text, next_hop) in [("198.0.0.0/8", first), ("203.0.113.0/24", first + 1)] {
         let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
-        config.routes.push(Route { prefix, next_hop: Some(next_hop), group: None, vrf: 0 });
+        config.routes.push(Route { prefix, next_hop: Some(next_hop.into()), group: None, vrf: 0 });
     }
     config
+}
+
+/// A router with interfaces by VLAN that hosts find by themselves.
+pub fn advertising() -> Config {
+    let advertise = serde_json::json!([
+        {"port": "downlink"},
+        {
+            "port": "downlink", "vlan": 100, "interval-s": 4, "lifetime-s": 9000, "mtu": 1400,
+            "hop-limit": 0, "managed": true, "other-config": true, "preference": "high",
+            "prefixes": [
+                {"prefix": "2001:db8:7::1/64", "valid-s": 100, "preferred-s": 50},
+                {"prefix": "2001:db8:8::/56", "autonomous": false, "on-link": false},
+            ],
+            "routes": [{"prefix": "2001:db8::1/32", "preference": "low", "lifetime-s": 30}],
+            "rdnss": ["2001:db8::53", "2001:db8::54"],
+        },
+    ]);
+    let advertise = serde_json::from_value(advertise).expect("advertisements");
+    Config { resolve: true, ping: true, advertise, ..divided() }
 }
 
 /// The usual tables beside a configuration.
@@ -169,7 +190,10 @@ pub fn reassembling() -> Config {
 pub fn grouped() -> Config {
     let mut config = listed();
     let group = |members: &[(u32, u16)]| Group {
-        members: members.iter().map(|&(next_hop, weight)| Member { next_hop, weight }).collect(),
+        members: members
+            .iter()
+            .map(|&(hop, weight): &(u32, u16)| Member { next_hop: hop.into(), weight })
+            .collect(),
     };
     config.next_hop_groups = vec![group(&[(0, 2), (2, 1)]), group(&[(1, 1)]), group(&[])];
     for (route, number) in [(0, 0), (1, 1), (4, 0), (5, 1)] {
@@ -182,10 +206,10 @@ pub fn grouped() -> Config {
 /// The same with interfaces, VRFs and sources that are looked for.
 pub fn divided_into_groups() -> Config {
     let mut config = divided();
-    let members = [0, 2, 5].map(|next_hop| Member { next_hop, weight: 1 });
+    let members = [0, 2, 5].map(|hop: u32| Member { next_hop: hop.into(), weight: 1 });
     config.next_hop_groups = vec![Group { members: members.to_vec() }];
     for route in &mut config.routes {
-        if matches!(route.next_hop, Some(0 | 2)) {
+        if route.next_hop.is_some_and(|hop| matches!(hop.number, 0 | 2)) {
             (route.next_hop, route.group) = (None, Some(0));
         }
     }
@@ -312,7 +336,16 @@ pub fn divided() -> Config {
     {
         let mac = Mac(MacAddr([0x0a, 0, 0, 0, 2, at as u8]));
         let (vlan, ip) = (Some(vlan), ip.parse().ok());
-        config.next_hops.push(NextHop { port, vlan, mac, source: None, ip, ipv6: None, bfd: None });
+        config.next_hops.push(NextHop {
+            port,
+            vlan,
+            mac,
+            source: None,
+            ip,
+            ipv6: None,
+            bfd: None,
+            name: None,
+        });
     }
     for (text, next_hop, vrf) in [
         ("0.0.0.0/0", 3, 1),
@@ -322,7 +355,12 @@ pub fn divided() -> Config {
         ("2001:db8::/32", 5, 1),
     ] {
         let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
-        config.routes.push(Route { prefix, next_hop: Some(next_hop), group: None, vrf });
+        config.routes.push(Route {
+            prefix,
+            next_hop: Some(ToHop::from(next_hop)),
+            group: None,
+            vrf,
+        });
     }
     config
 }
@@ -337,10 +375,11 @@ pub fn listed() -> Config {
         ip: ip.parse().ok(),
         ipv6: ipv6.parse().ok(),
         bfd: None,
+        name: None,
     };
-    let route = |text: &str, next_hop| Route {
+    let route = |text: &str, next_hop: u32| Route {
         prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
-        next_hop: Some(next_hop),
+        next_hop: Some(next_hop.into()),
         group: None,
         vrf: 0,
     };

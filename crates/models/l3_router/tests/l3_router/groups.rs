@@ -117,7 +117,8 @@ fn a_second_router_spreads_what_a_first_one_sends_it_if_its_seed_is_another() {
 
 /// A router with default routes to one group, whose members have these weights.
 fn router(weights: &[u16], ecmp_seed: u32) -> Section {
-    let members = (0..).zip(weights).map(|(next_hop, &weight)| Member { next_hop, weight });
+    let members =
+        (0u32..).zip(weights).map(|(hop, &weight)| Member { next_hop: hop.into(), weight });
     let route = |text: &str| Route {
         prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
         next_hop: None,
@@ -147,7 +148,16 @@ pub fn listed_alone(config: Config) -> Section {
 
 fn neighbour(place: u32) -> NextHop {
     let mac = Mac(MacAddr([0x0a, 0, 0, 0, 0, place as u8]));
-    NextHop { port: UPLINK, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None }
+    NextHop {
+        port: UPLINK,
+        vlan: None,
+        mac,
+        source: None,
+        ip: None,
+        ipv6: None,
+        bfd: None,
+        name: None,
+    }
 }
 
 /// By which member each frame leaves; pipeline and oracle agree.

@@ -126,8 +126,9 @@ fn router(capacity: u32, early_fragments: EarlyFragments) -> Section {
         ip: None,
         ipv6: None,
         bfd: None,
+        name: None,
     };
-    let members = (0..4).map(|next_hop| Member { next_hop, weight: 1 }).collect();
+    let members = (0..4).map(|hop: u32| Member { next_hop: hop.into(), weight: 1 }).collect();
     let config = Config {
         next_hops: (0..4).map(hop).collect(),
         next_hop_groups: vec![Group { members }],

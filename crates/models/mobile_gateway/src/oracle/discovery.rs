@@ -9,8 +9,8 @@ use model_kit::neighbours::{self, Own, Said};
 use packet::PortId;
 use wire::ethernet;
 
-use super::packets::word;
-use super::{Judgement, Model};
+use super::packets::{UserPacket, word};
+use super::{Came, Judgement, Model};
 
 impl Model {
     /// ARP, and Neighbor Discovery from the core, of which note is taken; none for all else.
@@ -68,6 +68,19 @@ impl Model {
 
     /// What another worker tells of a neighbour, with the link in place of who sent the frame.
     pub(super) fn judge_told(&mut self, frame: &[u8], now: Duration) -> Judgement {
+        if let [3, 2, ..] = frame
+            && frame.len() > ethernet::HEADER_LEN
+        {
+            return self.deliver(UserPacket::of(&frame[ethernet::HEADER_LEN..]), now);
+        }
+        if let [3, 1, port, asked, 0, 0, rest @ ..] = frame
+            && frame.len() > ethernet::HEADER_LEN
+        {
+            let frame = [&self.section.gw_mac.0[..], rest].concat();
+            let (port, asked) = (PortId(*port), *asked);
+            let came = Came { port, frame: &frame, is_together: false, asked };
+            return self.judge_ipv4(came, now);
+        }
         if frame.len() >= 14 && frame[6..11] == [3, 0, 0, 0, 0] {
             let (port, own) = (PortId(frame[11]), self.neighbours.own);
             if word(frame, 12) == ethernet::TYPE_ARP {

@@ -20,7 +20,8 @@ pub(super) struct Neighbours {
     /// The gateway on its links.
     pub own: Own,
     shard: Shard,
-    made: Vec<Expected>,
+    /// Frames that are made.
+    pub made: Vec<Expected>,
 }
 
 impl Neighbours {

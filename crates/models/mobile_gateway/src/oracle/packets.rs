@@ -25,32 +25,34 @@ impl At {
     fn options(self) -> &'static str {
         if self == At::Inside { "inner-options" } else { "ip-options" }
     }
-
-    fn ttl_expired(self) -> &'static str {
-        if self == At::Inside { "inner-ttl-expired" } else { "ttl-expired" }
-    }
 }
 
-/// A packet to or from a user, without padding, that may be forwarded.
+/// A packet to or from a user, without padding.
+#[derive(Clone)]
 pub(super) enum UserPacket {
     V4 { bytes: Vec<u8>, source: Ipv4Addr, destination: Ipv4Addr },
     V6 { bytes: Vec<u8>, source: Ipv6Addr, destination: Ipv6Addr },
 }
 
 impl UserPacket {
-    /// Of a checked IPv4 packet; RFC 1812 section 5.3.1 says when its time is over.
-    pub fn ipv4(packet: &[u8], at: At) -> Result<UserPacket, &'static str> {
-        if packet[8] <= 1 {
-            return Err(at.ttl_expired());
-        }
-        Ok(UserPacket::V4 {
+    /// Of a checked IPv4 packet.
+    pub fn ipv4(packet: &[u8]) -> UserPacket {
+        UserPacket::V4 {
             bytes: packet.to_vec(),
             source: Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]),
             destination: Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]),
-        })
+        }
     }
 
-    /// RFC 8200: version, length, no hop-by-hop options, and hops left.
+    /// Of a sound packet.
+    pub fn of(packet: &[u8]) -> UserPacket {
+        match UserPacket::ipv6(packet, At::Inside) {
+            Ok(packet) => packet,
+            Err(_) => UserPacket::ipv4(packet),
+        }
+    }
+
+    /// RFC 8200: version, length, no hop-by-hop options.
     pub fn ipv6(packet: &[u8], at: At) -> Result<UserPacket, &'static str> {
         if packet.len() < ipv6::HEADER_LEN || packet[0] >> 4 != ipv6::VERSION {
             return Err(at.malformed());
@@ -59,9 +61,6 @@ impl UserPacket {
         let packet = packet.get(..len).ok_or(at.malformed())?;
         if packet[6] == protocol::IPV6_HOP_BY_HOP {
             return Err(at.options());
-        }
-        if packet[7] <= 1 {
-            return Err(at.ttl_expired());
         }
         let address = |from: usize| {
             let mut octets = [0; 16];
@@ -72,9 +71,29 @@ impl UserPacket {
         Ok(UserPacket::V6 { bytes: packet.to_vec(), source, destination })
     }
 
-    pub fn len(&self) -> usize {
+    /// RFC 1812 section 5.3.1: whether it may not go on.
+    pub fn is_spent(&self) -> bool {
         match self {
-            UserPacket::V4 { bytes, .. } | UserPacket::V6 { bytes, .. } => bytes.len(),
+            UserPacket::V4 { bytes, .. } => bytes[8] <= 1,
+            UserPacket::V6 { bytes, .. } => bytes[7] <= 1,
+        }
+    }
+
+    /// RFC 791 section 2.3: whether a router may cut it.
+    pub fn may_be_cut(&self) -> bool {
+        match self {
+            UserPacket::V4 { bytes, .. } => word(bytes, 6) & ipv4::FLAG_DONT_FRAGMENT == 0,
+            UserPacket::V6 { .. } => false,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            UserPacket::V4 { bytes, .. } | UserPacket::V6 { bytes, .. } => bytes,
         }
     }
 
@@ -292,7 +311,7 @@ pub(super) fn internet_sum(bytes: &[u8]) -> u16 {
 }
 
 /// Computes the checksum of a header without options.
-fn set_ipv4_checksum(packet: &mut [u8]) {
+pub(super) fn set_ipv4_checksum(packet: &mut [u8]) {
     packet[10..12].fill(0);
     let sum = !internet_sum(&packet[..ipv4::HEADER_LEN]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::sections::Prefixed;
-use function_mobile_gateway::config::{BaseStation, NextHop};
+use function_mobile_gateway::config::{BaseStation, NextHop, UserToUser};
 use function_mobile_gateway::gateway::{ACCESS, CORE};
 use packet::PortId;
 use wire::MacAddr;
@@ -17,6 +17,24 @@ pub(super) struct Hop {
     pub port: PortId,
     pub to: Station,
     pub source: MacAddr,
+}
+
+/// Where a route leads.
+#[derive(Clone, Copy)]
+pub(super) enum Leads {
+    ToHop(Hop),
+    /// To whichever user has the address.
+    ToUsers,
+}
+
+impl Leads {
+    /// The neighbour.
+    pub fn hop(self) -> Option<Hop> {
+        match self {
+            Leads::ToHop(hop) => Some(hop),
+            Leads::ToUsers => None,
+        }
+    }
 }
 
 /// Which station that is.
@@ -51,6 +69,7 @@ struct Route<A> {
 enum To {
     BaseStation(Ipv4Addr),
     NextHop(IpAddr),
+    Users,
 }
 
 impl Routes {
@@ -75,12 +94,24 @@ impl Routes {
                 ipv6.push(Route { prefix, len: 64, to });
             }
         }
+        let is_led = section.user_to_user != UserToUser::Core;
+        for network in section.user_networks.iter().filter(|_| is_led) {
+            let (to, len) = (To::Users, network.len);
+            match network.address {
+                IpAddr::V4(address) => ipv4.push(Route { prefix: address.to_bits(), len, to }),
+                IpAddr::V6(address) if section.ipv6 => {
+                    ipv6.push(Route { prefix: address.to_bits(), len, to });
+                }
+                IpAddr::V6(_) => {}
+            }
+        }
+        let more = section.user_networks.len();
         let hops = (0..section.nhop).map(catalogue::core_hop).map(|hop| (hop.address, hop));
         let passing = section.fluct_server.ceil() as usize + PASSING_SERVERS_MIN as usize;
         let routes_max = section.server as usize + passing;
         Routes {
-            ipv4_max: stations.len() + routes_max,
-            ipv6_max: if section.ipv6 { routes_max } else { 0 },
+            ipv4_max: stations.len() + routes_max + more,
+            ipv6_max: if section.ipv6 { routes_max + more } else { 0 },
             stations_max: stations.len(),
             hops_max: (section.nhop + HOPS_SPARE) as usize,
             ipv4,
@@ -91,7 +122,7 @@ impl Routes {
         }
     }
 
-    pub fn to_ipv4(&self, address: Ipv4Addr) -> Option<Hop> {
+    pub fn to_ipv4(&self, address: Ipv4Addr) -> Option<Leads> {
         let address = address.to_bits();
         let covers = |route: &&Route<u32>| {
             let host_bits = 32 - u32::from(route.len);
@@ -101,7 +132,7 @@ impl Routes {
         self.hop(longest?.to)
     }
 
-    pub fn to_ipv6(&self, address: Ipv6Addr) -> Option<Hop> {
+    pub fn to_ipv6(&self, address: Ipv6Addr) -> Option<Leads> {
         let address = address.to_bits();
         let covers = |route: &&Route<u128>| {
             let host_bits = 128 - u32::from(route.len);
@@ -211,31 +242,35 @@ impl Routes {
         match prefix.address {
             IpAddr::V4(address) => self.ipv4.retain(|route| {
                 (route.prefix, route.len) != (address.to_bits(), len)
-                    || matches!(route.to, To::BaseStation(_))
+                    || !matches!(route.to, To::NextHop(_))
             }),
             IpAddr::V6(address) => {
-                self.ipv6.retain(|route| (route.prefix, route.len) != (address.to_bits(), len));
+                self.ipv6.retain(|route| {
+                    (route.prefix, route.len) != (address.to_bits(), len)
+                        || !matches!(route.to, To::NextHop(_))
+                });
             }
         }
         self.ipv4.len() + self.ipv6.len() < before
     }
 
-    fn hop(&self, to: To) -> Option<Hop> {
-        match to {
-            To::BaseStation(address) => Some(Hop {
+    fn hop(&self, to: To) -> Option<Leads> {
+        Some(Leads::ToHop(match to {
+            To::Users => return Some(Leads::ToUsers),
+            To::BaseStation(address) => Hop {
                 port: ACCESS,
                 to: match *self.stations.get(&address)? {
                     Some(mac) => Station::Known(mac),
                     None => Station::Asked(address.into()),
                 },
                 source: self.own_mac,
-            }),
+            },
             To::NextHop(address) => {
                 let hop = self.hops.get(&address)?;
                 let source = hop.source_mac.map_or(self.own_mac, |source| source.0);
                 let to = hop.mac.map_or(Station::Asked(address), |mac| Station::Known(mac.0));
-                Some(Hop { port: CORE, to, source })
+                Hop { port: CORE, to, source }
             }
-        }
+        }))
     }
 }

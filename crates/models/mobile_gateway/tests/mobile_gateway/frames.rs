@@ -1,12 +1,15 @@
 //! Frames and configurations that several tests use.
 
-use function_kit::sections::Dir;
-use function_mobile_gateway::config::Tunnel;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use function_kit::sections::{Dir, Prefixed};
+use function_mobile_gateway::config::{Fragment, Tunnel};
 use machine::clock::Clock;
 use model_kit::Model;
 use model_kit::check::Step;
 use model_mobile_gateway::Section;
 use model_mobile_gateway::Traffic;
+use model_mobile_gateway::catalogue;
 use model_mobile_gateway::sample::sample;
 use model_mobile_gateway::{MobileGateway, Users};
 use packet::PortId;
@@ -35,11 +38,29 @@ pub fn kinds() -> Vec<Section> {
                 rate_limit: BytesPerSec(100_000.0),
                 burst_ms: 25.003,
                 mss_clamp: if fakedrop { 1200 } else { 0 },
+                check_ports: ipv6 && fakedrop,
+                access_mtu: if fakedrop { 1400 } else { 0 },
+                core_mtu: if ipv6 { 1300 } else { 0 },
+                fragment: if ipv6 { Fragment::Tunnel } else { Fragment::Packet },
+                user_networks: if fakedrop { Vec::new() } else { user_networks() },
+                user_counters: true,
+                icmp_errors_per_s: 997,
+                icmp_error_burst: 1000,
+                gtp_errors_per_s: if ipv6 { 0 } else { 997 },
+                gw_ipv6: Some(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xfe)),
                 ..Section::default()
             });
         }
     }
     kinds
+}
+
+/// Networks that all users are in.
+pub fn user_networks() -> Vec<Prefixed<IpAddr>> {
+    let ipv6 = catalogue::user(0, 1).ipv6_prefix & !0xffff_ffff;
+    let ipv6 = catalogue::ipv6_host(ipv6, 0).into();
+    let ipv4 = |first| Prefixed { address: Ipv4Addr::new(first, 0, 0, 0).into(), len: 8 };
+    vec![ipv4(3), ipv4(4), Prefixed { address: ipv6, len: 32 }]
 }
 
 /// The configuration as the lab would hand it on.

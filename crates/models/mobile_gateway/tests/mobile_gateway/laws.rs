@@ -2,6 +2,7 @@
 
 use function_kit::Shard;
 use function_mobile_gateway::Pipeline;
+use function_mobile_gateway::config::Fragment;
 use model_mobile_gateway::{MobileGateway, Section};
 use packet::PortId;
 use proptest::prelude::*;
@@ -28,11 +29,17 @@ proptest! {
         port in 0..2u8,
     ) {
         let mut config = kinds()[kind].clone();
-        if config.ipv6 {
+        if config.ipv6 || !config.user_networks.is_empty() {
             // Downlink packets of one user and one batch are charged IPv4 first, so that which of
-            // them exceeds a rate depends on the batch; how many bytes pass does not.
+            // them exceeds a rate depends on the batch; how many bytes pass does not. Packets of
+            // other users are charged last.
             config.rate_limit = BytesPerSec(1e12);
+            // And so is which tunnel packet that is cut has which identification.
+            config.fragment = Fragment::Packet;
         }
+        // How many errors leave at once depends on the batch, too, where there is a limit.
+        config.icmp_error_burst = 1_000_000;
+        config.gtp_errors_per_s = 1_000_000;
         let input = Input { port: PortId(port), frames: &frames, now: 1 << 40 };
         hold(|| gateway(&config), PORTS, input);
     }

@@ -13,4 +13,5 @@ mod limits;
 mod neighbours;
 mod policer;
 mod readme;
+mod workers;
 mod workload;

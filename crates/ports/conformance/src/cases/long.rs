@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::Way;
+use engine::{Kinds, Way};
 use machine::clock;
 use packet::{BATCH_MAX, Batch, LONG_BYTES_MAX, Long, PortId, Room};
 
@@ -14,7 +14,7 @@ use crate::session::Session;
 pub(super) fn long_segments(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     let frame_max = session.promises.frame_bytes_max;
-    assert!(session.opened.queues[0].takes_long(), "it was promised");
+    assert_eq!(session.opened.queues[0].takes_long(), Kinds::ALL, "it was promised");
     let room = Room { headroom: 128, frame: frame_max, long: LONG_BYTES_MAX };
     let mut batch = Batch::new(BATCH_MAX, room).expect("memory for a batch");
     for number in [TCP, UDP] {

@@ -16,7 +16,7 @@ use vhost::vhost_user::{
 
 use super::state::Device;
 use super::vring::Vring;
-use crate::features::{PROTOCOL, offered, protocol};
+use crate::features::{PROTOCOL, protocol};
 use crate::layout::Addresses;
 use crate::memory::{Memory, Region};
 
@@ -42,11 +42,11 @@ impl VhostUserBackendReqHandlerMut for Device {
     }
 
     fn get_features(&mut self) -> Result<u64> {
-        Ok(offered(self.pairs()))
+        Ok(self.offered())
     }
 
     fn set_features(&mut self, features: u64) -> Result<()> {
-        if features & !offered(self.pairs()) != 0 {
+        if features & !self.offered() != 0 {
             return Err(Error::FeatureMismatch);
         }
         if features == self.features {

@@ -20,6 +20,8 @@ pub struct Device {
     /// True if messages may request an acknowledgement.
     pub(super) acknowledges: bool,
     pub(super) frame_bytes_max: usize,
+    /// True if either side may leave checksums and cutting to the other.
+    pub(super) offloads: bool,
     /// Number of workers; pair `n` belongs to worker `n` modulo this number.
     pub(super) workers: usize,
     pub(super) status: Arc<Status>,
@@ -30,7 +32,7 @@ impl Device {
     /// receive ring first.
     pub fn new(
         lenders: Vec<Lender<DeviceRing>>,
-        frame_bytes_max: usize,
+        (frame_bytes_max, offloads): (usize, bool),
         workers: usize,
         status: Arc<Status>,
     ) -> Device {
@@ -41,9 +43,15 @@ impl Device {
             features: 0,
             acknowledges: false,
             frame_bytes_max,
+            offloads,
             workers,
             status,
         }
+    }
+
+    /// Returns the features that are offered.
+    pub(super) fn offered(&self) -> u64 {
+        features::offered(self.pairs(), self.offloads)
     }
 
     pub(super) fn pairs(&self) -> usize {

@@ -10,7 +10,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use crate::device::{DeviceRing, Terms};
 use crate::drops::Broken;
 use crate::exchange::Lender;
-use crate::features::{EVENT_IDX, INDIRECT_DESC};
+use crate::features::{EVENT_IDX, INDIRECT_DESC, Offloads};
 use crate::header::Header;
 use crate::layout::{Addresses, Layout, LayoutError};
 use crate::memory::Memory;
@@ -97,6 +97,8 @@ impl Vring {
         let layout = Layout::new(memory, self.size, at)?;
         let terms = Terms {
             header: Header::new(features),
+            receives: Offloads::to_device(features),
+            sends: Offloads::to_driver(features),
             event_index: features & EVENT_IDX != 0,
             indirect: features & INDIRECT_DESC != 0,
             call: self.call.clone(),

@@ -3,7 +3,8 @@
 //! A burst goes in passes: heads, descriptors, bytes; each pass asks the processor for what the
 //! next one reads. What is out of the ordinary (chains, several buffers for a frame) is walked one
 //! by one. Guarantees: buffers are used in the order in which they were made available and shown to
-//! the driver once a burst; no byte is read twice; a ring that contradicts the standard is stopped.
+//! the driver once a burst; what was judged is not read again; a ring that contradicts the standard
+//! is stopped.
 
 mod receive;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use crate::drops::Broken;
+use crate::features::Offloads;
 use crate::header::Header;
 use crate::layout::{Descriptor, INDIRECT, Layout, NEXT, NO_NOTIFICATION, WRITE, prefetch};
 use crate::queue::Stops;
@@ -25,6 +27,10 @@ use crate::walk::Pieces;
 pub struct Terms {
     /// Form of a frame's header.
     pub header: Header,
+    /// What the driver's frames may lack.
+    pub receives: Offloads,
+    /// What frames for the driver may lack.
+    pub sends: Offloads,
     /// True if notifications are by index instead of by flag.
     pub event_index: bool,
     /// True if indirect descriptor tables are permitted.

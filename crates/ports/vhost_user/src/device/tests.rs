@@ -4,15 +4,16 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use engine::{QueueCounters, Way};
-use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
+use engine::{Intake, QueueCounters, Way};
+use offload::{HEADER_LEN, Header as Lacks};
+use packet::{BATCH_MAX, Batch, LONG_BYTES_MAX, Long, PortId, Room, Slot};
 use proptest::prelude::*;
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
 
 use super::*;
 use crate::drops::DROPS;
-use crate::features::{MRG_RXBUF, VERSION_1};
+use crate::features::{CSUM, HOST_TSO4, HOST_USO, MRG_RXBUF, Offloads, VERSION_1, offered};
 use crate::layout::{Addresses, parts};
 use crate::memory::{Memory, Region};
 use crate::queue::{Sink, Source};
@@ -59,6 +60,8 @@ impl Guest {
         let layout = Layout::new(&self.memory, SIZE.into(), at).expect("it fits");
         let terms = Terms {
             header: Header::new(features),
+            receives: Offloads::to_device(features),
+            sends: Offloads::to_driver(features),
             event_index: false,
             indirect: true,
             call: None,
@@ -70,7 +73,8 @@ impl Guest {
 }
 
 fn batch() -> Batch {
-    Batch::new(BATCH_MAX, Room { headroom: 0, frame: FRAME_BYTES_MAX, long: 0 }).expect("memory")
+    let room = Room { headroom: 0, frame: FRAME_BYTES_MAX, long: LONG_BYTES_MAX };
+    Batch::new(BATCH_MAX, room).expect("memory")
 }
 
 /// Generates addresses inside and outside of the memory, and at its ends.
@@ -104,7 +108,9 @@ proptest! {
         indirect in prop::collection::vec(descriptor(), usize::from(SIZE)),
         heads in prop::collection::vec(prop_oneof![9 => 0..SIZE, 1 => any::<u16>()], usize::from(SIZE)),
         steps in prop::collection::vec(prop_oneof![9 => 0..SIZE + 2, 1 => any::<u16>()], 1..6),
-        features in prop_oneof![Just(0), Just(VERSION_1), Just(VERSION_1 | MRG_RXBUF)],
+        features in prop_oneof![
+            Just(0), Just(VERSION_1), Just(VERSION_1 | MRG_RXBUF), Just(offered(1, true)),
+        ],
         lens in prop::collection::vec(0..=FRAME_BYTES_MAX, 1..80),
         to_guest in any::<bool>(),
     ) {
@@ -120,7 +126,7 @@ proptest! {
             guest.make_available(number, head);
         }
         let counters = QueueCounters::new(DROPS);
-        let (mut ring, mut batch) = (guest.ring(features), batch());
+        let (mut ring, mut batch, mut intake) = (guest.ring(features), batch(), Intake::default());
         let (mut index, mut offered) = (0u16, 0);
         for step in steps {
             index = index.wrapping_add(step);
@@ -130,11 +136,15 @@ proptest! {
                 for len in &lens {
                     batch.append(PortId(0), *len).expect("room").fill(7);
                 }
+                let segment = segment(4000);
+                let long = Long::new(4000, 1400).expect("three pieces");
+                let room = batch.append_long(PortId(0), segment.len(), long).expect("room");
+                room.copy_from_slice(&segment);
                 let slots: Vec<Slot> = batch.slots().collect();
-                ring.transmit(&batch, &slots, &counters);
+                ring.transmit(&mut batch, &slots, &counters);
                 offered += slots.len() as u64;
             } else {
-                let count = ring.receive(&mut batch, PortId(3), BATCH_MAX, &counters);
+                let count = ring.receive((&mut intake, &mut batch), PortId(3), BATCH_MAX, &counters);
                 prop_assert_eq!(count, batch.len());
             }
         }
@@ -193,8 +203,8 @@ proptest! {
         };
         let expected: Vec<_> = expected.iter().filter(passes).map(|bytes| &bytes[12..]).collect();
         let counters = QueueCounters::new(DROPS);
-        let (mut ring, mut batch) = (guest.ring(VERSION_1), batch());
-        ring.receive(&mut batch, PortId(0), BATCH_MAX, &counters);
+        let (mut ring, mut batch, mut intake) = (guest.ring(VERSION_1), batch(), Intake::default());
+        ring.receive((&mut intake, &mut batch), PortId(0), BATCH_MAX, &counters);
         let found: Vec<&[u8]> = batch.slots().map(|slot| batch.frame(slot)).collect();
         prop_assert_eq!(found, expected);
         prop_assert_eq!(ring.broken(), None);
@@ -222,6 +232,117 @@ fn read_by_another(guest: &Guest) -> Vec<Vec<u8>> {
         bytes
     };
     chains.into_iter().map(read).collect()
+}
+
+/// A segment of TCP over IPv4 with so many bytes of payload and no checksum.
+fn segment(len: usize) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0]);
+    frame.extend((40 + len as u16).to_be_bytes());
+    frame.extend([0, 1, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, 1, 198, 51, 100, 2]);
+    frame.extend([0x80, 9, 0, 179, 0, 0, 0, 9, 0, 0, 0, 7, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    frame.extend((0..len).map(|at| ((at * at) >> 3) as u8));
+    frame
+}
+
+/// What the driver's header says of it.
+const CUT: Lacks = Lacks {
+    flags: Lacks::NEEDS_CHECKSUM,
+    gso: offload::Gso::TcpIpv4,
+    header_len: 54,
+    segment_len: 1400,
+    checksum_start: 34,
+    checksum_offset: 16,
+};
+
+#[test]
+fn what_a_drivers_frame_lacks_is_done_if_that_was_agreed_on() {
+    let all = VERSION_1 | CSUM | HOST_TSO4;
+    let begun = Lacks { gso: offload::Gso::None, segment_len: 0, ..CUT };
+    let one = (1, 0, 0);
+    for (features, lacks, len, expected) in [
+        (all, CUT, 4000, one),
+        (all, begun, 400, one),
+        // The kind was not agreed on, or nothing was.
+        (VERSION_1 | CSUM | HOST_USO, CUT, 4000, (0, 1, 0)),
+        (VERSION_1, begun, 400, (0, 1, 0)),
+        // It is not what is said of it.
+        (all | HOST_USO, Lacks { gso: offload::Gso::Udp, ..CUT }, 4000, (0, 0, 1)),
+        (all, Lacks { checksum_start: 9000, ..begun }, 400, (0, 0, 1)),
+    ] {
+        // In one buffer, and in a chain of two.
+        for cut in [0, 5, 300] {
+            let (guest, frame) = (Guest::new(), segment(len));
+            let bytes = [&lacks.bytes()[..], &[0; 2], &frame].concat();
+            guest.write(BUFFERS, &bytes);
+            let parts = [(0, bytes.len() - cut), (bytes.len() - cut, cut)];
+            for (index, (at, len)) in (0u16..).zip(parts).take(if cut == 0 { 1 } else { 2 }) {
+                let flags = if cut > 0 && index == 0 { NEXT } else { 0 };
+                let addr = START + BUFFERS + at as u64;
+                guest.describe(0, index, Descriptor { addr, len: len as u32, flags, next: 1 });
+            }
+            guest.make_available(0, 0);
+            guest.write_word(AVAILABLE + 2, 1);
+            let counters = QueueCounters::new(DROPS);
+            let (mut ring, mut batch) = (guest.ring(features), batch());
+            let mut intake = Intake::default();
+            ring.receive((&mut intake, &mut batch), PortId(0), BATCH_MAX, &counters);
+            let counts = counters.read();
+            let lost = |why| {
+                let of =
+                    |(kind, count): &(engine::PortDrop, u64)| (kind.why == why).then_some(*count);
+                counts.drops.iter().find_map(of).unwrap_or(0)
+            };
+            let found = (batch.len(), lost("offload"), lost("segments"));
+            assert_eq!(found, expected, "{features:x} {lacks:?} {cut}");
+            if found != one {
+                continue;
+            }
+            match lacks.gso {
+                offload::Gso::None => {
+                    let mut whole = frame;
+                    offload::segments(&mut whole, &lacks).expect("it can be completed");
+                    assert!(batch.frame(0) == whole);
+                }
+                _ => {
+                    assert!(batch.frame(0) == frame);
+                    assert_eq!(batch.long(0), Long::new(4000, 1400));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_segment_for_the_driver_spans_its_buffers() {
+    let guest = Guest::new();
+    for index in 0..SIZE {
+        let addr = START + BUFFERS + 1526 * u64::from(index);
+        guest.describe(0, index, Descriptor { addr, len: 1526, flags: WRITE, next: 0 });
+        guest.make_available(index, index);
+    }
+    guest.write_word(AVAILABLE + 2, SIZE);
+    let counters = QueueCounters::new(DROPS);
+    let (mut ring, mut batch) = (guest.ring(offered(1, true)), batch());
+    let mut frame = segment(60_000);
+    for _ in 0..2 {
+        let long = Long::new(60_000, 1400).expect("many pieces");
+        let room = batch.append_long(PortId(0), frame.len(), long).expect("room");
+        room.copy_from_slice(&frame);
+    }
+    let header = offload::begun(&mut frame, 1400).expect("a segment");
+    assert_eq!(ring.transmit(&mut batch, &[0, 1], &counters), 1, "one fits");
+    assert_eq!((counters.read().sent, counters.read().lost(Way::Transmit)), (1, 1));
+    let count = (12 + frame.len()).div_ceil(1526);
+    let mut bytes = vec![0; 12 + frame.len()];
+    guest.file.read_exact_at(&mut bytes, BUFFERS).expect("within");
+    assert_eq!(bytes[..HEADER_LEN], header.bytes());
+    assert_eq!(bytes[HEADER_LEN..12], (count as u16).to_le_bytes());
+    assert!(bytes[12..] == frame);
+    // A driver that has not agreed gets none.
+    let mut ring = guest.ring(VERSION_1 | MRG_RXBUF);
+    assert_eq!(ring.takes_long(), engine::Kinds::NONE);
+    assert_eq!(ring.transmit(&mut batch, &[0], &counters), 0);
 }
 
 #[test]

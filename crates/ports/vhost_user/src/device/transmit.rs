@@ -1,12 +1,14 @@
 //! Frames of a batch, into the buffers that the driver offers.
 
-use engine::QueueCounters;
+use engine::{Kinds, QueueCounters, Unsent, announced};
+use offload::Header;
 use packet::{Batch, Slot};
 
 use super::{Ahead, DeviceRing};
-use crate::drops::{Broken, RING_FULL, TRANSMIT_BROKEN, TRANSMIT_TOO_LONG};
+use crate::drops::{Broken, RING_FULL, TRANSMIT_BROKEN, TRANSMIT_SEGMENTS, TRANSMIT_TOO_LONG};
 use crate::layout::WRITE;
 use crate::queue::Sink;
+use crate::walk::PIECES_MAX;
 
 /// Counts of the frames of a burst.
 #[derive(Default)]
@@ -15,6 +17,7 @@ struct Tally {
     bytes: usize,
     full: usize,
     too_long: usize,
+    unfit: usize,
 }
 
 /// Result of a frame on the slow path.
@@ -22,11 +25,12 @@ enum Slow {
     Sent,
     Full,
     TooLong,
+    Unfit,
 }
 
 impl Sink for DeviceRing {
     #[inline]
-    fn transmit(&mut self, batch: &Batch, slots: &[Slot], counters: &QueueCounters) -> usize {
+    fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], counters: &QueueCounters) -> usize {
         if self.broken.is_some() {
             counters.dropped(TRANSMIT_BROKEN, slots.len() as u64);
             return 0;
@@ -34,23 +38,30 @@ impl Sink for DeviceRing {
         let old = self.next;
         let mut tally = Tally::default();
         let filled = self.fill_all(batch, slots, &mut tally);
-        let Tally { sent, bytes, full, too_long } = tally;
+        let Tally { sent, bytes, full, too_long, unfit } = tally;
+        let refused = full + too_long + unfit;
         if let Err(why) = filled {
-            counters.dropped(TRANSMIT_BROKEN, (slots.len() - sent - full - too_long) as u64);
+            counters.dropped(TRANSMIT_BROKEN, (slots.len() - sent - refused) as u64);
             self.stop(why);
         }
         counters.sent(sent, bytes);
-        if full + too_long > 0 {
+        if refused > 0 {
             counters.dropped(RING_FULL, full as u64);
             counters.dropped(TRANSMIT_TOO_LONG, too_long as u64);
+            counters.dropped(TRANSMIT_SEGMENTS, unfit as u64);
         }
         self.publish(old);
         sent
     }
+
+    fn takes_long(&self) -> Kinds {
+        self.terms.sends.kinds
+    }
 }
 
 impl DeviceRing {
-    /// Writes frames into the examined buffers as long as each fits into one; returns their number.
+    /// Writes frames into the examined buffers as long as each fits into one and lacks nothing;
+    /// returns their number.
     #[inline(always)]
     fn fill(&mut self, ahead: &Ahead, batch: &Batch, slots: &[Slot], tally: &mut Tally) -> usize {
         let (header, len_max) = (self.terms.header, self.terms.frame_bytes_max);
@@ -59,6 +70,9 @@ impl DeviceRing {
             let (head, host) = (ahead.head[place], ahead.host[place]);
             let frame = batch.frame(slot);
             let len = header.bytes() + frame.len();
+            if batch.long(slot).is_some() {
+                break;
+            }
             if host.is_null() || (ahead.len[place] as usize) < len || frame.len() > len_max {
                 break;
             }
@@ -78,10 +92,16 @@ impl DeviceRing {
 
     /// Writes a frame into a chain, or into several buffers if that was negotiated.
     #[cold]
-    fn fill_slowly(&mut self, frame: &[u8]) -> Result<Slow, Broken> {
-        if frame.len() > self.terms.frame_bytes_max {
-            return Ok(Slow::TooLong);
-        }
+    fn fill_slowly(&mut self, batch: &mut Batch, slot: Slot) -> Result<Slow, Broken> {
+        let lacks = match announced(batch, slot, self.terms.frame_bytes_max) {
+            Ok(lacks) if self.terms.sends.permit(&lacks) => lacks,
+            Ok(_) | Err(Unsent::Unfit) => return Ok(Slow::Unfit),
+            Err(Unsent::TooLong) => return Ok(Slow::TooLong),
+        };
+        self.fill_chains(batch.frame(slot), &lacks)
+    }
+
+    fn fill_chains(&mut self, frame: &[u8], lacks: &Header) -> Result<Slow, Broken> {
         let header = self.terms.header;
         let wanted = header.bytes() + frame.len();
         let most = if header.is_mergeable() { BUFFERS_MAX } else { 1 };
@@ -108,7 +128,7 @@ impl DeviceRing {
             room += bytes;
             count += 1;
         }
-        if !self.pieces.copy_in(0, &header.encode(count as u16)[..header.bytes()])
+        if !self.pieces.copy_in(0, &header.encode(lacks, count as u16)[..header.bytes()])
             || !self.pieces.copy_in(header.bytes(), frame)
         {
             return Ok(Slow::TooLong);
@@ -119,7 +139,12 @@ impl DeviceRing {
         Ok(Slow::Sent)
     }
 
-    fn fill_all(&mut self, batch: &Batch, slots: &[Slot], tally: &mut Tally) -> Result<(), Broken> {
+    fn fill_all(
+        &mut self,
+        batch: &mut Batch,
+        slots: &[Slot],
+        tally: &mut Tally,
+    ) -> Result<(), Broken> {
         let mut ahead = Ahead::new();
         let mut rest = slots;
         while !rest.is_empty() {
@@ -133,14 +158,14 @@ impl DeviceRing {
             if count < ahead.count
                 && let [slot, others @ ..] = rest
             {
-                let frame = batch.frame(*slot);
-                match self.fill_slowly(frame)? {
+                match self.fill_slowly(batch, *slot)? {
                     Slow::Sent => {
                         tally.sent += 1;
-                        tally.bytes += frame.len();
+                        tally.bytes += batch.frame_len(*slot);
                     }
                     Slow::Full => tally.full += 1,
                     Slow::TooLong => tally.too_long += 1,
+                    Slow::Unfit => tally.unfit += 1,
                 }
                 rest = others;
             }
@@ -150,4 +175,4 @@ impl DeviceRing {
 }
 
 /// Largest number of buffers of a frame.
-const BUFFERS_MAX: usize = 64;
+const BUFFERS_MAX: usize = PIECES_MAX;

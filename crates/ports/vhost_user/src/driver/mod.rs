@@ -150,7 +150,7 @@ impl Arena {
     /// # Errors
     /// When the layout has no such ring.
     pub fn transmitting(&self, pair: usize, terms: Terms) -> Result<Transmitting, LayoutError> {
-        Ok(Transmitting::new(self.ring(2 * pair + 1, terms)?))
+        Ok(Transmitting::new(self.ring(2 * pair + 1, terms)?, self.plan.transmit_bytes))
     }
 }
 

@@ -3,6 +3,7 @@
 use vmm_sys_util::eventfd::EventFd;
 
 use crate::drops::Broken;
+use crate::features::Offloads;
 use crate::header::Header;
 use crate::layout::{Descriptor, Layout};
 
@@ -11,6 +12,10 @@ use crate::layout::{Descriptor, Layout};
 pub struct Terms {
     /// Form of a frame's header.
     pub header: Header,
+    /// What the device's frames may lack.
+    pub receives: Offloads,
+    /// What frames for the device may lack.
+    pub sends: Offloads,
     /// True if notifications are by index instead of by flag.
     pub event_index: bool,
     /// Descriptor that notifies the device.
@@ -55,8 +60,14 @@ impl Ring {
 
     #[inline(always)]
     pub(super) fn describe(&self, index: u16, len: usize, flags: u16) {
+        self.describe_linked(index, len, (flags, 0));
+    }
+
+    /// Describes a buffer that continues in another one, if the flags say so.
+    #[inline(always)]
+    pub(super) fn describe_linked(&self, index: u16, len: usize, (flags, next): (u16, u16)) {
         let addr = self.guest + u64::from(index) * self.stride as u64;
-        self.layout.set_descriptor(index, Descriptor { addr, len: len as u32, flags, next: 0 });
+        self.layout.set_descriptor(index, Descriptor { addr, len: len as u32, flags, next });
     }
 
     /// Makes a buffer available; the device sees it after [`Ring::publish`].

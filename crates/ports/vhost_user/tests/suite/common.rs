@@ -4,10 +4,10 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Link, Monitor, Port, PortKind, PortRequest};
+use engine::{Kinds, Link, Monitor, Port, PortKind, PortRequest};
 use machine::clock;
 use netns::{Child, Namespace};
-use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
+use packet::{BATCH_MAX, Batch, LONG_BYTES_MAX, Long, PortId, Room, Slot};
 use port_vhost_user::{Config, VhostUser};
 
 /// An open port with one queue, polled by the test's thread.
@@ -28,7 +28,7 @@ impl Station {
             ticks_per_second: 1e9,
         };
         let mut opened = VhostUser::open(config, &request).expect("the port opens");
-        let room = Room { headroom: 0, frame: FRAME_BYTES_MAX, long: 0 };
+        let room = Room { headroom: 0, frame: FRAME_BYTES_MAX, long: LONG_BYTES_MAX };
         Station {
             queue: opened.queues.remove(0),
             monitor: opened.monitor,
@@ -46,11 +46,30 @@ impl Station {
         self.queue.transmit(&mut self.batch, &slots, clock::now())
     }
 
+    /// Sends a long segment; returns true if it was accepted.
+    pub fn send_long(&mut self, frame: &[u8], long: Long) -> bool {
+        self.batch.clear();
+        let room = self.batch.append_long(PortId(0), frame.len(), long);
+        room.expect("room").copy_from_slice(frame);
+        self.queue.transmit(&mut self.batch, &[0], clock::now()) == 1
+    }
+
+    /// Returns the kinds of long segments that the peer takes.
+    pub fn takes_long(&self) -> Kinds {
+        self.queue.takes_long()
+    }
+
     /// Returns the received frames.
     pub fn receive(&mut self) -> Vec<Vec<u8>> {
+        self.receive_any().into_iter().map(|(frame, _)| frame).collect()
+    }
+
+    /// Returns the received frames, and what those are cut into that are long segments.
+    pub fn receive_any(&mut self) -> Vec<(Vec<u8>, Option<Long>)> {
         self.batch.clear();
         self.queue.receive(&mut self.batch, BATCH_MAX, clock::now());
-        self.batch.slots().map(|slot| self.batch.frame(slot).to_vec()).collect()
+        let batch = &self.batch;
+        batch.slots().map(|slot| (batch.frame(slot).to_vec(), batch.long(slot))).collect()
     }
 
     /// Polls until `holds` returns true for the received frames.

@@ -61,6 +61,7 @@ impl Bench for Pair {
             peer_dies: true,
             opens_without_peer: true,
             peer_survives_reopening: true,
+            takes_long: true,
             // A driver that connects; a device's garbage is tried on the rings alone.
             peer_misbehaves: self.role == Role::Backend && self.backend_listens,
             ..Promises::default()

@@ -5,11 +5,19 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::{FRAME_BYTES_MAX, Program, Station};
+use engine::{Kinds, Link};
+use packet::Long;
 use port_vhost_user::Config;
+
+use crate::common::{FRAME_BYTES_MAX, Program, Station};
 
 /// Starts testpmd with one virtual device; it sends back the received frames.
 fn testpmd(device: &str) -> Program {
+    forwarding("io", device, &[])
+}
+
+/// Starts testpmd with one virtual device, a way of forwarding and further options.
+fn forwarding(mode: &str, device: &str, options: &[&str]) -> Program {
     let core = machine::cpu::available_cores().first().copied().unwrap_or(0);
     let mut command = Command::new("dpdk-testpmd");
     command.args(["--lcores", &format!("0@{core},1@{core}"), "--no-pci", "--no-telemetry"]);
@@ -23,8 +31,8 @@ fn testpmd(device: &str) -> Program {
         device,
     ]);
     // What arrives before it begins to forward must not be thrown away.
-    command.args(["--", "--no-flush-rx", "--forward-mode=io", "--total-num-mbufs=4096"]);
-    command.arg("--stats-period=1");
+    command.args(["--", "--no-flush-rx", "--total-num-mbufs=4096", "--stats-period=1"]);
+    command.arg(format!("--forward-mode={mode}")).args(options);
     Program::start(command)
 }
 
@@ -195,4 +203,78 @@ fn frames_pass_a_vhost_device_that_connects() {
     let config = Config { server: Some(true), ..Config::frontend(&path) };
     let mut station = Station::open(&config);
     survive(&mut station, || testpmd(&format!("net_vhost0,iface={path},queues=1,client=1")));
+}
+
+/// A segment of TCP over IPv4 whose headers are right but for the transport checksum.
+fn segment(payload_len: usize, number: u8) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0, 0x45, 0];
+    frame.extend((40 + payload_len as u16).to_be_bytes());
+    frame.extend([0, number, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, 1, 198, 51, 100, 2]);
+    frame.extend([0x80, 9, 0, 179, 0, 0, 0, 9, 0, 0, 0, 7, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    frame.extend((0..payload_len).map(|at| ((at * at) >> 3) as u8 ^ number));
+    let sum = frame[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
+    let sum = sum.sum::<u32>();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame
+}
+
+/// Sends segments through a program that leaves checksums and cutting to its peer, as this side
+/// does, and compares what comes back.
+fn pass_segments(station: &mut Station, program: &Program) {
+    for number in 0..40 {
+        let long = Long::new(if number % 2 == 0 { 50_000 } else { 1000 }, SEGMENT_BYTES);
+        let mut sent = segment(if long.is_some() { 50_000 } else { 1000 }, number);
+        if long.is_none() {
+            let begun = offload::begun(&mut sent, SEGMENT_BYTES).expect("a segment");
+            let begun = offload::Header { gso: offload::Gso::None, ..begun };
+            offload::segments(&mut sent, &begun).expect("it is completed");
+        }
+        let mut asked = None;
+        station.until("the segment comes back", program, |station| {
+            if asked.is_none_or(|at: Instant| at.elapsed() > PROBE_PATIENCE) {
+                asked = Some(Instant::now());
+                match long {
+                    Some(long) => station.send_long(&sent, long),
+                    None => station.send(std::slice::from_ref(&sent)) == 1,
+                };
+            }
+            station.receive_any().into_iter().any(|(mut frame, is_long)| {
+                // It writes addresses of its own, and of a long one no checksum is looked at.
+                frame.splice(..12, sent[..12].iter().copied());
+                if long.is_some() && frame.len() == sent.len() {
+                    frame.splice(50..52, sent[50..52].iter().copied());
+                }
+                frame == sent && is_long == long
+            })
+        });
+    }
+    assert_eq!(station.monitor.counts().lost(engine::Way::Receive), 0);
+}
+
+/// Bytes of payload in the pieces of a long segment.
+const SEGMENT_BYTES: u16 = 1400;
+
+#[test]
+fn dpdk_leaves_checksums_and_cutting_to_this_side_as_this_side_does() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = socket(&folder);
+    let commands = folder.path().join("commands").display().to_string();
+    let text = "port stop 0\ncsum set ip sw 0\ncsum set tcp hw 0\ntso set 1400 0\nport start 0\n";
+    std::fs::write(&commands, text).expect("writable");
+    let file = format!("--cmdline-file={commands}");
+    // Checksums of UDP and TCP, joined segments (LRO), frames in several buffers.
+    let options = [&*file, "--rx-offloads=0x201c"];
+    let mut station = Station::open(&Config::backend(&path));
+    let device = format!("net_virtio_user0,path={path},queues=1");
+    let program = forwarding("csum", &device, &options);
+    station.until("it has agreed", &program, |station| {
+        station.receive();
+        let tcp = Kinds { udp: false, ..Kinds::ALL };
+        station.monitor.link() == Link::Up && station.takes_long() == tcp
+    });
+    pass_segments(&mut station, &program);
 }

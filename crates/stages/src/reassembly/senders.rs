@@ -6,7 +6,7 @@ use machine::hash::Keyed;
 use tables::tagged::Tagged;
 
 /// Who sends, and of which realm.
-pub(crate) type Sender = ([u64; 2], u16);
+pub type Sender = ([u64; 2], u16);
 
 /// Senders with datagrams, each in a place of its own.
 pub(crate) struct Senders {

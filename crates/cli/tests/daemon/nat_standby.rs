@@ -25,6 +25,7 @@ fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
          replication: {{role: standby, key: {KEY}}}"
     );
     let _standby = network.nat_beside("standby", "192.0.2.2", &standby);
+    until("an alarm of a standby that is alone", || lost(&network, "standby")[0].then_some(()));
     let active = network.nat(&format!("replication: {{role: active, key: {KEY}}}"));
 
     let address: SocketAddr = (SERVER, 8080).into();
@@ -71,20 +72,14 @@ fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
     let standby = tables(&network, "standby")["standby"].clone();
     let told = ["role", "connected", "synchronised"].map(|key| standby[key].clone());
     assert_eq!(told, [json!("standby"), json!(true), json!(true)]);
-    // It had been alone before.
     until("the standby to have found the active NAT", || {
-        let is_cause = |one: &Value| one["cause"] == "replication-lost";
-        let [raised, cleared] = alarms(&network, "standby").map(|all| all.iter().any(is_cause));
-        (!raised && cleared).then_some(())
+        (lost(&network, "standby") == [false, true]).then_some(())
     });
     assert_eq!(opened(&network, "standby"), (0, 1));
 
     // SIGKILL: it says goodbye to nobody.
     drop(active);
-    until("an alarm of the standby", || {
-        let [raised, _] = alarms(&network, "standby");
-        raised.into_iter().find(|one| one["cause"] == "replication-lost")
-    });
+    until("an alarm of the standby", || lost(&network, "standby")[0].then_some(()));
     let is_active = r#"{"set-active": {"active": true}}"#;
     let (code, _, told) = network.lab.run(&["set", is_active, "--name", "standby"]);
     assert_eq!(code, 0, "{told}");
@@ -127,10 +122,12 @@ fn opened(network: &Network, name: &str) -> (u64, u64) {
     (tally(&shown, "sessions-opened"), tally(&shown, "sessions-adopted"))
 }
 
-/// The alarms that are raised there, and those that are over.
-fn alarms(network: &Network, name: &str) -> [Vec<Value>; 2] {
+/// Whether there is an alarm there of the other NAT that is lost, and whether one is over.
+fn lost(network: &Network, name: &str) -> [bool; 2] {
     let shown = network.told(&["show", "alarms", "--json", "--name", name]);
-    ["raised", "cleared"].map(|key| shown["alarms"][key].as_array().cloned().unwrap_or_default())
+    let is_cause = |one: &Value| one["cause"] == "replication-lost";
+    ["raised", "cleared"]
+        .map(|key| shown["alarms"][key].as_array().into_iter().flatten().any(is_cause))
 }
 
 fn shown(network: &Network, name: &str) -> Value {

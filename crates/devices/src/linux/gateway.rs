@@ -182,13 +182,21 @@ pub(super) fn limitations(
     };
     let header = "outer headers of tunnels have an identification and may be fragmented (RFC \
                   6864); the affected fields are not compared";
-    let of = |what: &str, verdicts| Limitation {
-        what: what.to_owned(),
-        verdicts,
-        ..Limitation::default()
+    let pings = match options.icmp {
+        true => "pings to the gateway are answered without a limit, and those in fragments are not",
+        false => "pings to the gateway are not answered (`icmp: false`)",
     };
-    Ok(vec![of(policer, vec!["rate-exceeded"]), of(header, vec![])])
+    let of = |what: &str, verdicts, steps| Limitation { what: what.to_owned(), verdicts, steps };
+    Ok(vec![
+        of(policer, vec!["rate-exceeded"], vec![]),
+        of(header, vec![], vec![]),
+        of(pings, vec![], PINGS.to_vec()),
+    ])
 }
+
+/// Steps of the sample with pings that the gateway answers.
+const PINGS: [&str; 4] =
+    ["a ping", "a ping with padding", "a ping in fragments", "one of many pings"];
 
 /// Bytes of tunnel headers that the gateway adds to a frame.
 pub(super) const ADDED: usize =

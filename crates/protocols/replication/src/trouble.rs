@@ -77,8 +77,8 @@ impl Trouble {
                 "refused: the standby is of another version: run the same on both sides"
             }
             Trouble::Configuration => {
-                "refused: the standby's configuration differs: only 'replication', 'secret' and \
-                 the addresses of ports may"
+                "refused: the standby's configuration differs: only 'replication', 'secret', \
+                 'timeouts', 'logging' and the addresses of ports may"
             }
             Trouble::Worker => {
                 "refused: the standby has another number of workers: set 'core' alike on both sides"

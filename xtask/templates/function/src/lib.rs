@@ -25,7 +25,12 @@ impl NetworkFunction for Template {
 
     type Config = Config;
     type Update = Update;
+    type Said = Update;
     type Function = Pipeline;
+
+    fn meant(_: &Config, said: Update) -> Result<Update, Invalid> {
+        Ok(said)
+    }
 
     fn validate(_: &mut Config) -> Result<(), Invalid> {
         Ok(())

@@ -4,6 +4,9 @@
 use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use super::Hosts;
 use super::nat::{SERVER, SMALL, SUBSCRIBER};
@@ -68,6 +71,18 @@ fn shown_while(hosts: &Hosts, what: &[&str], said: &str, goes_on: impl Fn()) -> 
 fn shown_with(hosts: &Hosts, what: &[&str], said: &str) -> String {
     shown_while(hosts, what, said, || {})
 }
+
+/// Tells a thread beside a test to end, however the test does.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Between two rounds of packets.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Waits until the log tells of the end of an alarm.
 fn wait_for_end(router: &Child) {
@@ -147,8 +162,18 @@ fn a_pool_that_is_full_is_an_alarm() {
             socket.send_to(b"question", ("203.0.113.1", 53)).expect("it leaves");
         }
     };
-    let goes_on = || hosts.left.run(send).expect("the namespace");
-    let alarm = shown_while(&hosts, &["alarms"], "pool-exhausted", goes_on);
+    // All the while, as an alarm is over when it has not happened for a second.
+    let is_over = AtomicBool::new(false);
+    let alarm = thread::scope(|scope| {
+        let _ending = Ending(&is_over);
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                hosts.left.run(send).expect("the namespace");
+                thread::park_timeout(PAUSE);
+            }
+        });
+        shown_with(&hosts, &["alarms"], "pool-exhausted")
+    });
     let of_it = |line: &&str| !line.contains("blocks-low");
     let alarm = alarm.lines().filter(of_it).collect::<Vec<_>>().join("\n");
     wait_for_end(&nat);

@@ -153,6 +153,12 @@ tallies! {
     BlocksReleased = "blocks-released",
     /// Packets that found no port, no room or a limit (RFC 6888 REQ-4): an alarm where it grows.
     Refused = "refused",
+    /// Those of them for which there was no outside address, or none of its ports.
+    RefusedPorts = "refused-no-port",
+    /// Those for which there was no place for a session, or for a mapping.
+    RefusedSessions = "refused-no-session",
+    /// Those for which there was no place for a subscriber.
+    RefusedSubscribers = "refused-no-subscriber",
     /// Packets translated without a session.
     Stateless = "siit-translated",
     /// Packets forwarded as they are (RFC 6888 REQ-6).

@@ -20,22 +20,22 @@ pub(crate) fn neighbours(
 
 /// What raises alarms.
 pub(crate) const CONDITIONS: &[Condition] = &[
-    dropping(
+    refusing(
         "sessions-full",
         Severity::Critical,
-        &["sessions-full", "mappings-full"],
+        &["refused-no-session"],
         "new connections are refused: there is no room for sessions or mappings",
     ),
-    dropping(
+    refusing(
         "subscribers-full",
         Severity::Major,
-        &["subscribers-full"],
+        &["refused-no-subscriber"],
         "subscribers are refused: there is no room for more of them",
     ),
-    dropping(
+    refusing(
         "pool-exhausted",
         Severity::Major,
-        &["pool-exhausted", "ports-exhausted"],
+        &["refused-no-port"],
         "new connections are refused: outside addresses or ports are used up",
     ),
     dropping(
@@ -86,6 +86,16 @@ pub(crate) const CONDITIONS: &[Condition] = &[
         text: "records for the collector of logs are lost",
     },
 ];
+
+/// Where senders are told, packets that are refused do not count as dropped.
+const fn refusing(
+    cause: &'static str,
+    severity: Severity,
+    tallies: &'static [&'static str],
+    text: &'static str,
+) -> Condition {
+    Condition { cause, severity, when: When::Counting(tallies), text }
+}
 
 const fn dropping(
     cause: &'static str,

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Hosts;
 use super::nat::{SERVER, SMALL, SUBSCRIBER};
@@ -81,8 +81,8 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Between two rounds of packets.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Between two rounds of packets: few enough that each sender is told, and none is dropped.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Waits until the log tells of the end of an alarm.
 fn wait_for_end(router: &Child) {
@@ -169,7 +169,11 @@ fn a_pool_that_is_full_is_an_alarm() {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 hosts.left.run(send).expect("the namespace");
-                thread::park_timeout(PAUSE);
+                // What ends in the namespace wakes this thread, too.
+                let next = Instant::now() + PAUSE;
+                while let Some(left) = next.checked_duration_since(Instant::now()) {
+                    thread::park_timeout(left);
+                }
             }
         });
         shown_with(&hosts, &["alarms"], "pool-exhausted")

@@ -356,7 +356,18 @@ impl Pipeline {
     #[inline(never)]
     pub(crate) fn refuse(&mut self, batch: &mut Batch, slot: Slot, reason: Reason) {
         if is_want(reason) {
-            self.state.tallies[Tally::Refused as usize] += 1;
+            let tallies = &mut self.state.tallies;
+            tallies[Tally::Refused as usize] += 1;
+            match reason {
+                reasons::POOL_EXHAUSTED | reasons::PORTS_EXHAUSTED => {
+                    tallies[Tally::RefusedPorts as usize] += 1;
+                }
+                reasons::SESSIONS_FULL | reasons::MAPPINGS_FULL => {
+                    tallies[Tally::RefusedSessions as usize] += 1;
+                }
+                reasons::SUBSCRIBERS_FULL => tallies[Tally::RefusedSubscribers as usize] += 1,
+                _ => {}
+            }
         }
         batch.set_verdict(slot, reasons::drop(reason));
     }

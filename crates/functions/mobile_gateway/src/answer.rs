@@ -39,29 +39,12 @@ pub(super) fn answer(batch: &mut Batch, slot: Slot, question: Question, gateway:
 fn answer_echo(frame: &mut [u8], gateway: &Gateway, to: Ipv4Addr, port: u16, sequence: u16) {
     let (ethernet, rest) = frame.split_at_mut(ethernet::HEADER_LEN);
     turn(ethernet, gateway.mac);
+    let message_len = gtpu::HEADER_LEN_OPTIONAL + RECOVERY.len();
+    let (ip_fields, datagram_fields) = headers(gateway, (to, port), message_len);
     let Some((ip, rest)) = rest.split_first_chunk_mut() else { return };
-    ipv4::Fields {
-        dscp: 0,
-        ecn: 0,
-        total_len: (ECHO_RESPONSE_LEN - ethernet::HEADER_LEN) as u16,
-        identification: 0,
-        dont_fragment: true,
-        more_fragments: false,
-        fragment_offset: 0,
-        ttl: TTL,
-        protocol: protocol::UDP,
-        source: gateway.ip,
-        destination: to,
-    }
-    .emit(ip);
+    ip_fields.emit(ip);
     let Some((datagram, rest)) = rest.split_first_chunk_mut() else { return };
-    udp::Fields {
-        source_port: GTPU_PORT,
-        destination_port: port,
-        length: (ECHO_RESPONSE_LEN - ethernet::HEADER_LEN - ipv4::HEADER_LEN) as u16,
-        checksum: udp::CHECKSUM_NONE,
-    }
-    .emit(datagram);
+    datagram_fields.emit(datagram);
     let Some((header, recovery)) = rest.split_first_chunk_mut() else { return };
     gtpu::Fields {
         message_type: gtpu::MESSAGE_ECHO_RESPONSE,
@@ -73,6 +56,35 @@ fn answer_echo(frame: &mut [u8], gateway: &Gateway, to: Ipv4Addr, port: u16, seq
         header,
     );
     recovery.copy_from_slice(&RECOVERY);
+}
+
+/// The headers of a message of GTP-U of the gateway's own, of this length in bytes.
+pub(super) fn headers(
+    gateway: &Gateway,
+    (to, port): (Ipv4Addr, u16),
+    message_len: usize,
+) -> (ipv4::Fields, udp::Fields) {
+    let length = udp::HEADER_LEN + message_len;
+    let ip = ipv4::Fields {
+        dscp: 0,
+        ecn: 0,
+        total_len: (ipv4::HEADER_LEN + length) as u16,
+        identification: 0,
+        dont_fragment: true,
+        more_fragments: false,
+        fragment_offset: 0,
+        ttl: TTL,
+        protocol: protocol::UDP,
+        source: gateway.ip,
+        destination: to,
+    };
+    let datagram = udp::Fields {
+        source_port: GTPU_PORT,
+        destination_port: port,
+        length: length as u16,
+        checksum: udp::CHECKSUM_NONE,
+    };
+    (ip, datagram)
 }
 
 /// Time to live of packets that the gateway makes.

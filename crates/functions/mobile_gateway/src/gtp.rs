@@ -14,9 +14,9 @@ use packet::{Batch, PortId, Slot, Verdict};
 use stages::icmpv4::{is_host, turn};
 use wire::bytes::{array_at, u32_at};
 use wire::gtpu::{self, GTPU_PORT};
-use wire::{ethernet, ipv4, protocol, udp};
+use wire::{ethernet, ipv4, udp};
 
-use super::answer::TTL;
+use super::answer::headers;
 use super::config::Tunnel;
 use super::gateway::{is_worker, towards_worker};
 use super::handed::{Handed, Kind};
@@ -91,25 +91,7 @@ impl Pipeline {
         answer[..IP].copy_from_slice(&array_at::<IP>(head, 0));
         turn(answer, gateway.mac);
         answer[ethernet::offset::TYPE..IP].copy_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
-        let ip = ipv4::Fields {
-            dscp: 0,
-            ecn: 0,
-            total_len: (len - IP) as u16,
-            identification: 0,
-            dont_fragment: true,
-            more_fragments: false,
-            fragment_offset: 0,
-            ttl: TTL,
-            protocol: protocol::UDP,
-            source: gateway.ip,
-            destination: to,
-        };
-        let datagram = udp::Fields {
-            source_port: GTPU_PORT,
-            destination_port: GTPU_PORT,
-            length: (len - HEAD) as u16,
-            checksum: udp::CHECKSUM_NONE,
-        };
+        let (ip, datagram) = headers(&gateway, (to, GTPU_PORT), message.len());
         answer[IP..].first_chunk_mut().into_iter().for_each(|place| ip.emit(place));
         answer[HEAD..].first_chunk_mut().into_iter().for_each(|place| datagram.emit(place));
         answer[HEAD + udp::HEADER_LEN..].copy_from_slice(message);

@@ -188,13 +188,10 @@ impl Intake {
         header: &Header,
     ) -> Taken {
         let len = frame.len();
-        let Some(room) = batch.append(port, len) else {
-            return Taken { too_long: 1, ..Taken::default() };
-        };
-        room.copy_from_slice(frame);
-        if !header.is_nothing() && segments(room, header).is_err() {
-            batch.drop_last();
-            return Taken { unfit: 1, ..Taken::default() };
+        let write = |room: &mut [u8]| room.copy_from_slice(frame);
+        let taken = self.take_filled((batch, port), len, header, write);
+        if taken.frames == 0 {
+            return taken;
         }
         let last = (batch.len() - 1) as Slot;
         let Some(mut join) = Join::of(batch.frame(last)) else {

@@ -223,6 +223,7 @@ const RULES: Form = Form {
         "port",
         "vlan",
         "policer",
+        "log-one-in",
     ],
     unnamed: 1,
     takes_routes: false,

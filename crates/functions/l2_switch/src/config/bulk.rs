@@ -174,6 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn a_row_of_a_rule_has_every_key_of_one() {
+        let schema = schemars::schema_for!(Rule);
+        let keys = schema.get("properties").and_then(serde_json::Value::as_object).expect("keys");
+        let mut of_rules: Vec<&str> = keys.keys().map(String::as_str).collect();
+        let mut of_rows = RULES.keys.to_vec();
+        of_rules.sort_unstable();
+        of_rows.sort_unstable();
+        assert_eq!(of_rules, of_rows);
+    }
+
+    #[test]
     fn stations_and_rules_stand_in_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);

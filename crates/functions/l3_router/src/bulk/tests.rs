@@ -42,6 +42,17 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
+fn a_row_of_a_rule_has_every_key_of_one() {
+    let schema = schemars::schema_for!(AclRule);
+    let keys = schema.get("properties").and_then(Value::as_object).expect("keys");
+    let mut of_rules: Vec<&str> = keys.keys().map(String::as_str).collect();
+    let mut of_rows = RULES.keys.to_vec();
+    of_rules.sort_unstable();
+    of_rows.sort_unstable();
+    assert_eq!(of_rules, of_rows);
+}
+
+#[test]
 fn routes_stand_in_files_of_several_forms() {
     let folder = folder();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writes");

@@ -1,6 +1,8 @@
 //! The model of what stands behind the headers of IP: a list of them, from the first to the last.
 //! Written from the texts, and used by no pipeline.
 
+use crate::host::word;
+
 /// What a packet bears, as its headers tell it.
 pub struct Headers {
     /// The transport protocol, or the header at which one has to stop.
@@ -88,8 +90,4 @@ pub fn has_ports(protocol: u8) -> bool {
 /// The registry of extension headers (RFC 7045 section 4), without what encrypts the rest.
 pub fn is_extension(next: u8) -> bool {
     [0, 43, 44, 51, 60, 135, 139, 140, 253, 254].contains(&next)
-}
-
-fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }

@@ -23,6 +23,8 @@ pub mod slow;
 
 pub mod headers;
 
+pub mod host;
+
 pub mod neighbours;
 
 pub mod test_packets;

@@ -7,6 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use crate::host::{internet_sum, word};
 use crate::slow::Bucket;
 
 /// Who was asked, who answered, and what waits, of type `W`; a key `K` tells the link, and whatever
@@ -353,20 +354,6 @@ fn ipv6(bytes: &[u8]) -> IpAddr {
     let mut octets = [0; 16];
     octets.copy_from_slice(bytes);
     Ipv6Addr::from(octets).into()
-}
-
-fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-/// The sum of RFC 1071, not inverted.
-fn internet_sum(bytes: &[u8]) -> u16 {
-    let pair = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| low.into());
-    let mut sum: u32 = bytes.chunks(2).map(pair).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use function_l3_router::config::{Network, Resolved, ReversePath};
 use function_l3_router::control::Update;
 use model_kit::check::{Expected, Oracle};
+use model_kit::host::{Cause, EXPIRED, NO_ROUTE, internet_sum, too_big, word};
 use packet::PortId;
 use wire::{ethernet, ipv4, ipv6};
 
@@ -37,8 +38,8 @@ mod tables;
 mod tunnels;
 mod virtuals;
 
-use self::frames::{Judgement, internet_sum, leave, word};
-use self::host::{Cause, Held};
+use self::frames::{Judgement, leave};
+use self::host::Held;
 use self::leaving::a_hop_on;
 use self::neighbours::{Said, Wanted};
 use self::routes::To;
@@ -410,7 +411,7 @@ impl Model {
             };
         }
         let cause = match route {
-            _ if expires => host::EXPIRED,
+            _ if expires => EXPIRED,
             Some(To::NextHop(number)) => match self.leave_by(number, header, sent) {
                 Ok(Some(leaving)) => return Ok(leaving),
                 Ok(None) => {
@@ -429,7 +430,7 @@ impl Model {
                     return Err("directed-broadcast");
                 }
                 if out.mtu > 0 && sent.len() > usize::from(out.mtu) {
-                    host::too_big(out.mtu)
+                    too_big(out.mtu.into())
                 } else {
                     let source = out.mac.0.0;
                     let wanted = Wanted { out, address: way.to, hop: None, source };
@@ -441,7 +442,7 @@ impl Model {
                 let frame = [header, came].concat();
                 return Ok(Expected::Forward { port: other(own.port), frame });
             }
-            None => host::NO_ROUTE,
+            None => NO_ROUTE,
         };
         let may_be_cut = came[0] >> 4 == 4 && came[6] & 0x40 == 0;
         match cause.reason == "too-big" && may_be_cut {

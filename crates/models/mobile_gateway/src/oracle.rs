@@ -16,6 +16,7 @@ use function_mobile_gateway::Update;
 use function_mobile_gateway::config::Tunnel;
 use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::check::{Expected, Oracle};
+use model_kit::host::{Cause, EXPIRED, NO_ROUTE, word};
 use packet::PortId;
 use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
 
@@ -32,10 +33,10 @@ mod routes;
 mod users;
 
 use buckets::Buckets;
-use errors::{Cause, EXPIRED, NO_ROUTE, NOBODY};
+use errors::NOBODY;
 use fragments::Fragments;
 use neighbours::Neighbours;
-use packets::{At, UserPacket, dgram, word};
+use packets::{At, UserPacket, dgram};
 use policer::Policer;
 use routes::{Hop, Leads, Routes, Station};
 
@@ -356,7 +357,7 @@ impl Model {
         let mtu = hop.map_or(usize::MAX, |hop| self.mtu(hop.port));
         let (is_long, may_be_cut) = (packet.len() > mtu, packet.may_be_cut());
         if is_long && !may_be_cut {
-            return self.refuse_user(&packet, errors::too_big(mtu), now);
+            return self.refuse_user(&packet, model_kit::host::too_big(mtu), now);
         }
         let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
         match hop {

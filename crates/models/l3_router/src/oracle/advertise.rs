@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use function_l3_router::config::{Advertise, AdvertisedPrefix, Config, Preference, Resolved};
+use model_kit::host::{internet_sum, word};
 use packet::PortId;
 
-use super::frames::{internet_sum, word};
 use super::neighbours::own;
 use crate::catalogue;
 use crate::ports::Numbered;

@@ -1,8 +1,8 @@
 //! What the model expects of the session that watches a next hop: in the functional check nobody
 //! answers, so the next hop is not there, and the router goes on asking (RFC 5880 section 6.8.7).
+use model_kit::host::{internet_sum, word};
 use packet::PortId;
 
-use super::frames::{internet_sum, word};
 use super::state::Model;
 use crate::far_end::{ends, watched};
 use crate::ports::Numbered;

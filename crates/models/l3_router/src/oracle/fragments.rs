@@ -1,6 +1,6 @@
 //! The model's fragments: RFC 791 section 3.1, "an example fragmentation procedure", step by step.
 
-use super::frames::{internet_sum, word};
+use model_kit::host::{internet_sum, word};
 
 /// The fragments of a packet for a link; none where its options are broken.
 pub(super) fn fragments(packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {

@@ -14,18 +14,3 @@ pub(super) fn leave(interface: &Resolved, frame: Vec<u8>) -> Expected {
     let tag = [[0x81, 0x00], interface.vlan.to_be_bytes()].concat();
     Expected::Forward { port, frame: [&frame[..12], &tag, &frame[12..]].concat() }
 }
-
-/// The 16-bit number at an offset.
-pub(super) fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-/// RFC 1071: the ones'-complement sum of all words, the last one filled with zero.
-pub(super) fn internet_sum(bytes: &[u8]) -> u16 {
-    let mut sum = 0u32;
-    for pair in bytes.chunks(2) {
-        sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}

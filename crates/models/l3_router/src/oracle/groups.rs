@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use function_l3_router::config::{Config, NextHop};
+use model_kit::headers::Headers;
+use model_kit::host::word;
 
-use super::frames::word;
 use super::reassembly::Known;
 use super::routes::To;
 use crate::catalogue;
-use model_kit::headers::Headers;
 
 /// All groups.
 pub(super) struct Groups {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use function_l3_router::config::Resolved;
 use model_kit::check::Expected;
+use model_kit::host::word;
 
-use super::frames::{Judgement, word};
+use super::frames::Judgement;
 use super::neighbours::{self, Said};
 use super::routes::To;
 use super::state::Model;

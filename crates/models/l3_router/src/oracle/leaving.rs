@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use model_kit::check::Expected;
+use model_kit::host::{Cause, internet_sum, too_big};
 use wire::ipv4;
 
 use super::fragments;
-use super::frames::{Judgement, internet_sum, leave};
-use super::host::{self, Cause, Held};
+use super::frames::{Judgement, leave};
+use super::host::{self, Held};
 use super::neighbours::Wanted;
 use super::routes::To;
 use super::state::{Model, Way};
@@ -80,7 +81,7 @@ impl Model {
         let out = self.interface_of(hop).map(|number| self.interfaces[number]);
         let out = out.ok_or(host::NOBODY)?;
         if out.mtu > 0 && sent.len() > usize::from(out.mtu) {
-            return Err(host::too_big(out.mtu));
+            return Err(too_big(out.mtu.into()));
         }
         if hop.mac.0.0 == [0; 6] {
             return Ok(None);

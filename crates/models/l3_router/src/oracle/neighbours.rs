@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use function_l3_router::config::{Config, Resolved};
 use model_kit::check::Expected;
+use model_kit::host::Cause;
 use model_kit::neighbours::{self, Due, Own};
 pub(super) use model_kit::neighbours::{Said, read};
 
 use super::frames::leave;
-use super::host::{Buckets, Cause, Held};
+use super::host::{Buckets, Held};
 
 /// The list, and what it has made.
 pub(super) struct Neighbours {

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use function_l3_router::config::{Config, EarlyFragments};
 use model_kit::headers::{Headers, has_ports, is_extension};
+use model_kit::host::word;
 use model_kit::slow::Pieces;
-
-use super::frames::word;
 
 /// The datagrams whose first fragment was seen.
 pub(super) struct Reassembly {

@@ -1,5 +1,5 @@
 //! RFC 9293 section 3.10.7.1: the segment by which a connection ends that there is not.
-use super::frames::{internet_sum, word};
+use model_kit::host::{internet_sum, word};
 
 /// The answer to a segment right behind its header of IP, and that behind its frame's; none to a
 /// reset.

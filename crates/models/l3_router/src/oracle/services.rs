@@ -11,10 +11,10 @@ use function_l3_router::config::{
 };
 use function_l3_router::control::Update;
 use model_kit::headers::Headers;
+use model_kit::host::{internet_sum, word};
 use tables::oracle::ExactPolicer;
 use tables::policer::Colour;
 
-use super::frames::{internet_sum, word};
 use super::reassembly::Known;
 use crate::catalogue;
 

@@ -4,10 +4,11 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use function_l3_router::config::Resolved;
+use model_kit::host::{internet_sum, word};
 use model_kit::neighbours::Own;
 
 use super::advertise::link_local;
-use super::frames::{Judgement, internet_sum, word};
+use super::frames::Judgement;
 use super::state::Model;
 
 impl Model {

@@ -2,9 +2,9 @@
 use std::time::Duration;
 
 use model_kit::check::Expected;
+use model_kit::host::{internet_sum, word};
 use packet::PortId;
 
-use super::frames::{internet_sum, word};
 use super::neighbours::Wanted;
 use super::routes::To;
 use super::state::Model;

@@ -2,9 +2,9 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use function_l3_router::config::{Mac, PortName};
+use model_kit::host::word;
 use model_kit::neighbours::Own;
 
-use super::frames::word;
 use super::routes::{To, host};
 use super::state::{Model, Virtual};
 use crate::ports::Numbered;

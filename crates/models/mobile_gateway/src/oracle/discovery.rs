@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use function_mobile_gateway::gateway::CORE;
 use model_kit::check::Expected;
+use model_kit::host::word;
 use model_kit::neighbours::{self, Own, Said};
 use packet::PortId;
 use wire::ethernet;
 
-use super::packets::{UserPacket, word};
+use super::packets::UserPacket;
 use super::{Came, Judgement, Model};
 
 impl Model {

@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use function_mobile_gateway::config::Fragments as Limits;
+use model_kit::host::{set_ipv4_checksum, word};
 use model_kit::slow::Pieces;
 use wire::ipv4;
-
-use super::packets::{self, word};
 
 /// The packets of which fragments have come.
 pub(super) struct Fragments {
@@ -102,7 +101,7 @@ fn together(fragments: &[Vec<u8>]) -> Vec<u8> {
     let len = packet.len() as u16;
     packet[2..4].copy_from_slice(&len.to_be_bytes());
     packet[6..8].fill(0);
-    packets::set_ipv4_checksum(&mut packet);
+    set_ipv4_checksum(&mut packet);
     packet
 }
 

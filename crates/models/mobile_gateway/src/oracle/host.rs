@@ -6,10 +6,11 @@ use std::time::Duration;
 use function_mobile_gateway::config::{Fragment, Tunnel};
 use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::check::Expected;
+use model_kit::host::{self as standards, Cause};
 use packet::PortId;
 use wire::{MacAddr, ethernet};
 
-use super::errors::{self, Cause};
+use super::errors;
 use super::packets::{self, UserPacket};
 use super::routes::Leads;
 use super::{Bearer, Came, Judgement, Model, prefix_of};
@@ -64,8 +65,12 @@ impl Model {
     /// The error about a packet, if there may be one now.
     fn error(&mut self, packet: &UserPacket, cause: Cause, now: Duration) -> Option<Vec<u8>> {
         let error = match packet {
-            UserPacket::V4 { bytes, .. } => errors::ipv4(bytes, self.section.gw_ip, cause.v4),
-            UserPacket::V6 { bytes, .. } => errors::ipv6(bytes, self.section.gw_ipv6?, cause.v6),
+            UserPacket::V4 { bytes, .. } => {
+                standards::error_ipv4(bytes, self.section.gw_ip, cause.v4)
+            }
+            UserPacket::V6 { bytes, .. } => {
+                standards::error_ipv6(bytes, self.section.gw_ipv6?, cause.v6)
+            }
         };
         let error = error.filter(|_| self.section.icmp_errors_per_s > 0)?;
         self.buckets.errors.takes(now).then_some(error)
@@ -83,7 +88,7 @@ impl Model {
         if !self.buckets.pings.takes(now) {
             return Err("ping-limit");
         }
-        let reply = errors::echo_reply(packet)?;
+        let reply = standards::echo_ipv4(packet)?.ok_or("not-tunnel")?;
         let mtu = self.mtu(came.port);
         let mut pieces = match reply.len() > mtu {
             true => errors::pieces(&reply, mtu),
@@ -217,7 +222,7 @@ impl Model {
         let is_small = ether_type == ethernet::TYPE_IPV6 && most < 1280;
         let cuts_tunnel = self.section.fragment == Fragment::Tunnel || is_small;
         if !cuts_tunnel && !may_be_cut {
-            let cause = errors::too_big(most);
+            let cause = standards::too_big(most);
             return match came {
                 Some(came) => self.refuse(came, &packet, cause, now),
                 None => self.refuse_user(&packet, cause, now),

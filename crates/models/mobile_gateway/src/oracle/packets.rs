@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use model_kit::host::{internet_sum, set_ipv4_checksum, word};
 use wire::{MacAddr, ethernet, gtpu, ipv4, ipv6, protocol, udp};
 
 /// Where a packet was found, which decides the names of what is wrong with it.
@@ -293,28 +294,6 @@ pub(super) fn stations(frame: &[u8]) -> (MacAddr, MacAddr) {
     addresses[0].0.copy_from_slice(&frame[..6]);
     addresses[1].0.copy_from_slice(&frame[6..12]);
     (addresses[0], addresses[1])
-}
-
-/// The 16-bit number at an offset.
-pub(super) fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-/// RFC 1071: the ones'-complement sum of all words; an odd byte at the end is padded with zero.
-pub(super) fn internet_sum(bytes: &[u8]) -> u16 {
-    let mut sum = 0u32;
-    for pair in bytes.chunks(2) {
-        sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}
-
-/// Computes the checksum of a header without options.
-pub(super) fn set_ipv4_checksum(packet: &mut [u8]) {
-    packet[10..12].fill(0);
-    let sum = !internet_sum(&packet[..ipv4::HEADER_LEN]);
-    packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Time to live of packets that the gateway makes.

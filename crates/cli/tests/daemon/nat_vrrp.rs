@@ -92,7 +92,7 @@ impl Site {
             "replication: {{role: pair, address: 10.255.0.{own}, peer: 10.255.0.{peer},
     key: of-these-two-nats-alone}}"
         );
-        self.start_with(number, (priority, 50), &keys)
+        self.start_with(number, (priority, 200), &keys)
     }
 
     /// A link of both NATs alone, by which they tell each other of sessions.

@@ -20,13 +20,15 @@ pub struct Holding {
     pub pace: Pace,
 }
 
-/// For how many looks in a row a condition has to hold before it is an alarm, and not to hold
-/// before that is over.
+/// At how many looks a condition has to hold before it is an alarm, and not to hold before that is
+/// over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Looks at which it holds.
     pub raised_after: u8,
-    /// Looks at which it does not.
+    /// Most looks between two of those at which it does not.
+    pub gap_max: u8,
+    /// Looks in a row at which it does not.
     pub cleared_after: u8,
 }
 
@@ -53,8 +55,10 @@ pub struct Conditions {
 struct Known {
     pace: Pace,
     is_raised: bool,
-    /// Looks in a row at which it was otherwise than it is raised.
-    count: u8,
+    /// Looks at which it held, until it is raised.
+    held: u8,
+    /// Looks in a row at which it has not held.
+    missed: u8,
 }
 
 impl Conditions {
@@ -69,8 +73,11 @@ impl Conditions {
             if holds.contains_key(key) {
                 return true;
             }
-            known.count = if known.is_raised { known.count.saturating_add(1) } else { 0 };
-            let stays = known.is_raised && known.count < known.pace.cleared_after;
+            known.missed = known.missed.saturating_add(1);
+            let stays = match known.is_raised {
+                true => known.missed < known.pace.cleared_after,
+                false => known.missed <= known.pace.gap_max,
+            };
             if known.is_raised && !stays {
                 let (source, cause) = key.clone();
                 let text = "it is over".into();
@@ -80,15 +87,15 @@ impl Conditions {
         });
         for (key, one) in holds {
             let Holding { source, cause, severity, text, pace } = one;
-            let new = || Known { pace, is_raised: false, count: 0 };
+            let new = || Known { pace, is_raised: false, held: 0, missed: 0 };
             let known = self.known.entry(key).or_insert_with(new);
+            known.missed = 0;
             if known.is_raised {
-                known.count = 0;
                 continue;
             }
-            known.count = known.count.saturating_add(1);
-            if known.count >= pace.raised_after {
-                (known.is_raised, known.count) = (true, 0);
+            known.held = known.held.saturating_add(1);
+            if known.held >= pace.raised_after {
+                known.is_raised = true;
                 let severity = Some(severity);
                 alarms.push(Alarm { source, cause, severity, text: text.into() });
             }
@@ -101,40 +108,53 @@ impl Conditions {
 mod tests {
     use super::*;
 
-    fn holding(source: &str) -> Holding {
+    fn holding(source: &str, gap_max: u8) -> Holding {
         Holding {
             source: source.to_owned(),
             cause: "down",
             severity: Severity::Major,
             text: "a sentence".to_owned(),
-            pace: Pace { raised_after: 2, cleared_after: 3 },
+            pace: Pace { raised_after: 2, gap_max, cleared_after: 3 },
         }
     }
 
-    #[test]
-    fn an_alarm_is_raised_and_cleared_late() {
-        let mut conditions = Conditions::default();
-        // What becomes of it look by look: + raised, - cleared, . nothing.
+    /// What becomes of a condition look by look, where an `x` says that it holds: + raised, -
+    /// cleared, . nothing.
+    fn told(conditions: &mut Conditions, gap_max: u8, seen: &str) -> String {
         let mut look = |holds: char| {
-            let holding = (holds == 'x').then(|| holding("a"));
+            let holding = (holds == 'x').then(|| holding("a", gap_max));
             match &conditions.judge(holding.into_iter().collect())[..] {
                 [] => '.',
                 [alarm] if alarm.severity.is_some() => '+',
                 _ => '-',
             }
         };
+        seen.chars().map(&mut look).collect()
+    }
+
+    #[test]
+    fn an_alarm_is_raised_and_cleared_late() {
+        let mut conditions = Conditions::default();
         // Once is nothing, and what holds in between begins anew.
-        let [seen, told] = ["x_xxxx__x___xx", "...+.......-.+"];
-        assert_eq!(seen.chars().map(&mut look).collect::<String>(), told);
-        assert_eq!("___".chars().map(look).collect::<String>(), "..-");
+        assert_eq!(told(&mut conditions, 0, "x_xxxx__x___xx"), "...+.......-.+");
+        assert_eq!(told(&mut conditions, 0, "___"), "..-");
+        assert!(conditions.known.is_empty());
+    }
+
+    #[test]
+    fn what_holds_now_and_then_is_an_alarm_where_gaps_are_short() {
+        let mut conditions = Conditions::default();
+        assert_eq!(told(&mut conditions, 2, "x___x__x___x__x"), ".......+..-...+");
+        let mut conditions = Conditions::default();
+        assert_eq!(told(&mut conditions, 2, "x___x___x___"), "............");
         assert!(conditions.known.is_empty());
     }
 
     #[test]
     fn sources_do_not_disturb_one_another() {
         let mut conditions = Conditions::default();
-        conditions.judge(vec![holding("a"), holding("b"), holding("b")]);
-        let raised = conditions.judge(vec![holding("a")]);
+        conditions.judge(vec![holding("a", 0), holding("b", 0), holding("b", 0)]);
+        let raised = conditions.judge(vec![holding("a", 0)]);
         assert_eq!(raised.len(), 1);
         assert_eq!(raised[0].source, "a");
     }

@@ -340,10 +340,11 @@ const ASKED_EVERY: u64 = 10;
 const LAG_MAX: Duration = Duration::from_millis(50);
 
 /// That of a state: it is told at once, and is over when it has not come back.
-const AT_ONCE: Pace = Pace { raised_after: 1, cleared_after: 3 };
+const AT_ONCE: Pace = Pace { raised_after: 1, gap_max: 0, cleared_after: 3 };
 
-/// That of counters, which have to grow second after second.
-const PERSISTENT: Pace = Pace { raised_after: 3, cleared_after: 10 };
+/// That of counters, which have to grow again and again. Packets that wait for a neighbour in vain
+/// are dropped together, when the last question has got no answer: every third second.
+const PERSISTENT: Pace = Pace { raised_after: 3, gap_max: 3, cleared_after: 10 };
 
 #[cfg(test)]
 mod tests {

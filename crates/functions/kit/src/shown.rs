@@ -50,9 +50,9 @@ pub struct Condition {
 /// When a condition holds.
 #[derive(Clone, Copy, Debug)]
 pub enum When {
-    /// Packets are dropped for one of these reasons, second after second.
+    /// Packets are dropped for one of these reasons, again and again within seconds.
     Dropping(&'static [&'static str]),
-    /// One of these tallies grows, second after second.
+    /// One of these tallies grows, again and again within seconds.
     Counting(&'static [&'static str]),
     /// A table is so full.
     Filled {

@@ -104,7 +104,7 @@ pub(super) const CONDITIONS: &[Condition] = &[
     Condition {
         cause: "next-hop-silent",
         severity: Severity::Major,
-        // Where much is sent, more comes in each second than may wait.
+        // Where much is sent, more comes than may wait.
         when: When::Dropping(&["unresolved", "pending-full"]),
         text: "packets are dropped because a next hop or host does not answer to ARP or Neighbor \
                Discovery",

@@ -3,6 +3,7 @@
 //! One file per command; `invocation` runs a program and says how to repeat it. Nothing here is
 //! part of the product, and nothing is downloaded but what `setup` asks apt for.
 
+mod bulk;
 mod fuzz;
 mod golden;
 mod invocation;
@@ -44,6 +45,8 @@ enum Command {
     Soak(soak::Args),
     /// Measure what hosts get of a router and a NAT beside the kernel's, and record it
     RealHosts(real_hosts::Args),
+    /// Measure how long many routes and changes take a router, and record it
+    Bulk(bulk::Args),
 }
 
 fn main() -> ExitCode {
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Soak(args) => soak::run(&args),
         Command::RealHosts(args) => real_hosts::run(&args),
+        Command::Bulk(args) => bulk::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

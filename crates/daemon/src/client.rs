@@ -10,8 +10,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::control::default_socket;
-use crate::protocol::{Ask, Capture, Outcome, RESPONSE_BYTES_MAX, Request, Response, VERSION};
+use crate::protocol::{
+    Ask, Capture, Outcome, REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, Request, Response, VERSION,
+};
 use crate::unit::Refused;
+use crate::words;
 
 /// Connection of a client to a daemon.
 pub struct Client {
@@ -141,15 +144,12 @@ impl Client {
         }
     }
 
-    /// Sends many changes, a line each as [`Ask::Updates`] has it, and returns what became of them.
-    /// Lines have no empty ones among them.
+    /// Sends many changes, one a line, as words ([`words`]) or as [`Ask::Updates`] has them, and
+    /// returns what became of them.
     ///
     /// # Errors
-    /// When the daemon does not take them, or the lines end with an error.
-    pub fn updates(
-        &mut self,
-        mut lines: impl Iterator<Item = std::io::Result<Vec<u8>>>,
-    ) -> Result<Value, ClientError> {
+    /// When the daemon does not take them, or they cannot be read.
+    pub fn updates(&mut self, from: &mut dyn BufRead) -> Result<Value, ClientError> {
         let request = Request { version: VERSION, id: self.next_id, ask: Ask::Updates };
         self.next_id += 1;
         let path = self.path.clone();
@@ -160,30 +160,33 @@ impl Client {
         };
         let mut text = serde_json::to_vec(&request).map_err(|error| failed(error.to_string()))?;
         text.push(b'\n');
-        let mut broken = None;
-        loop {
-            let line = lines.next();
-            let is_last = line.is_none();
-            match line {
-                Some(Ok(line)) => {
-                    text.extend(if line.is_empty() { b"#" } else { &*line });
-                    text.push(b'\n');
-                }
-                Some(Err(error)) => {
-                    let what = format!("the changes cannot be read: {error}");
-                    return Err(Refused::new(what, "those before may have taken effect").into());
-                }
-                None => text.push(b'\n'),
+        let mut line = Vec::new();
+        let broken = loop {
+            line.clear();
+            let most = REQUEST_BYTES_MAX as u64;
+            let unread = match from.take(most).read_until(b'\n', &mut line) {
+                Ok(len) if len as u64 == most => Some(format!("a line has more than {most} bytes")),
+                Ok(_) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(why) = unread {
+                let what = format!("the changes cannot be read: {why}");
+                return Err(Refused::new(what, "those before may have taken effect").into());
+            }
+            let is_last = line.is_empty();
+            match is_last {
+                true => text.push(b'\n'),
+                false => words::push(&mut text, &line),
             }
             if text.len() >= PIECE_BYTES || is_last {
                 // A daemon that refuses the rest has said why.
-                broken = self.stream.get_mut().write_all(&text).err();
+                let broken = self.stream.get_mut().write_all(&text).err();
                 text.clear();
+                if is_last || broken.is_some() {
+                    break broken;
+                }
             }
-            if is_last || broken.is_some() {
-                break;
-            }
-        }
+        };
         match (self.answered(), broken) {
             (Err(ClientError::Unreachable { .. }), Some(error)) => {
                 Err(failed(format!("the changes could not be sent to the daemon: {error}")))

@@ -48,6 +48,7 @@ mod team;
 mod times;
 mod unit;
 mod watching;
+pub mod words;
 
 pub use control::default_socket;
 pub use error::RunError;

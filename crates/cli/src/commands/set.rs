@@ -1,11 +1,12 @@
 //! `plumbline set`: changes a running daemon.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use daemon::protocol::{Ask, REQUEST_BYTES_MAX};
-use serde_json::{Map, Value};
+use daemon::protocol::Ask;
+use daemon::words;
+use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::output::{print, print_json};
@@ -91,10 +92,15 @@ fn ask(change: &str, keys: &[String]) -> Result<Ask, Problem> {
                 )
             })
         }
-        (name, []) => Ok(Ask::Set(Value::String(name.to_owned()))),
         (name, keys) => {
-            let keys = keys.iter().map(|key| pair(key)).collect::<Result<Map<_, _>, _>>()?;
-            Ok(Ask::Set(Value::Object(Map::from_iter([(name.to_owned(), Value::Object(keys))]))))
+            let pair = |key: &String| {
+                words::pair(key).ok_or_else(|| {
+                    let what = format!("`{key}` is not key=value");
+                    Problem::of_usage(what, "write teid=7, for example")
+                })
+            };
+            let keys = keys.iter().map(pair).collect::<Result<_, _>>()?;
+            Ok(Ask::Set(words::update(name, keys)))
         }
     }
 }
@@ -105,11 +111,11 @@ fn many(file: &Path, args: &Args) -> Result<Exit, Problem> {
         let problem = Problem::of_usage(format!("the file cannot be read: {error}"), "");
         problem.at("file", file.display())
     };
-    let from: Box<dyn BufRead> = match file == Path::new("-") {
+    let mut from: Box<dyn BufRead> = match file == Path::new("-") {
         true => Box::new(io::stdin().lock()),
         false => Box::new(BufReader::new(File::open(file).map_err(failed)?)),
     };
-    let answer = args.which.connect()?.updates(Lines { from })?;
+    let answer = args.which.connect()?.updates(&mut *from)?;
     let count = |key: &str| answer[key].as_u64().unwrap_or_default();
     let (applied, refused) = (count("applied"), count("refused"));
     match args.json {
@@ -131,59 +137,8 @@ fn many(file: &Path, args: &Args) -> Result<Exit, Problem> {
     Err(Problem::of_usage(what, remedy).at("file", file.display()))
 }
 
-/// Lines of a file as the daemon takes them: JSON, which words become.
-struct Lines {
-    from: Box<dyn BufRead>,
-}
-
-impl Iterator for Lines {
-    type Item = io::Result<Vec<u8>>;
-
-    fn next(&mut self) -> Option<io::Result<Vec<u8>>> {
-        let mut line = Vec::new();
-        let most = REQUEST_BYTES_MAX as u64;
-        match self.from.by_ref().take(most).read_until(b'\n', &mut line) {
-            Ok(0) => None,
-            Ok(_) if line.len() as u64 == most => {
-                let what = format!("a line has more than {most} bytes");
-                Some(Err(io::Error::new(io::ErrorKind::InvalidData, what)))
-            }
-            Ok(_) => Some(Ok(as_json(line.trim_ascii()))),
-            Err(error) => Some(Err(error)),
-        }
-    }
-}
-
-/// A line as JSON: the name of an update with its keys becomes an object. What cannot be one is
-/// left to the daemon to refuse.
-fn as_json(line: &[u8]) -> Vec<u8> {
-    if line.is_empty() || line.starts_with(b"{") || line.starts_with(b"#") {
-        return line.to_vec();
-    }
-    let text = String::from_utf8_lossy(line);
-    let mut words = text.split_ascii_whitespace();
-    let name = words.next().unwrap_or_default();
-    let keys: Vec<String> = words.map(str::to_owned).collect();
-    match ask(name, &keys) {
-        Ok(Ask::Set(update)) => update.to_string().into_bytes(),
-        _ => line.to_vec(),
-    }
-}
-
 /// Refused lines that are told in words.
 const TOLD_MAX: usize = 5;
-
-/// Parses `key=value`. A value that is not valid JSON is taken as a string.
-fn pair(text: &str) -> Result<(String, Value), Problem> {
-    let Some((key, value)) = text.split_once('=') else {
-        return Err(Problem::of_usage(
-            format!("`{text}` is not key=value"),
-            "write teid=7, for example",
-        ));
-    };
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-    Ok((key.to_owned(), value))
-}
 
 #[cfg(test)]
 mod tests {
@@ -198,10 +153,5 @@ mod tests {
         assert_eq!(ask("reload", &[]), Ok(Ask::Reload));
         assert!(ask("handover", &keys(&["teid"])).is_err());
         assert!(ask("{broken", &[]).is_err());
-        let line = as_json(b"remove-route prefix=10.0.0.0/8 vrf=2");
-        assert_eq!(line, br#"{"remove-route":{"prefix":"10.0.0.0/8","vrf":2}}"#);
-        for line in [&b"# a comment"[..], b"", b"{\"a\": 1}", b"set-route prefix"] {
-            assert_eq!(as_json(line), line);
-        }
     }
 }

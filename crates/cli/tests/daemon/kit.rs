@@ -169,3 +169,25 @@ pub fn until_or<T>(
     }
     panic!("waited in vain for {what} {}", why())
 }
+
+/// Writes the record of a measurement: what was measured, by which program, where and when.
+pub fn record(path: &Path, mut measured: Value) {
+    let version = Command::new(PLUMBLINE).arg("--version").output().expect("it starts");
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let processor = processors.lines().find_map(|line| line.strip_prefix("model name"));
+    let processor = processor.unwrap_or_default().trim_start_matches([' ', '\t', ':']);
+    let kernel = fs::read_to_string("/proc/version").unwrap_or_default();
+    measured["program"] = String::from_utf8_lossy(&version.stdout).trim().into();
+    measured["ended"] = jiff::Timestamp::now().to_string().into();
+    measured["kernel"] = kernel.trim().into();
+    measured["cpu"] = processor.into();
+    let text = serde_json::to_string_pretty(&measured).expect("a record") + "\n";
+    fs::write(path, text).expect("writable");
+}
+
+/// The median of some figures.
+pub fn median(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}

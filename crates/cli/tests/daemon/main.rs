@@ -1,5 +1,6 @@
 //! `plumbline run` as a process of its own, between interfaces of a network namespace.
 
+mod bulk;
 mod commands;
 mod first_nat;
 mod first_router;

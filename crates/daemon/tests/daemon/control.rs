@@ -124,12 +124,13 @@ fn many_changes_go_in_one_request() {
     assert_eq!(errors[1]["what"], "no such entry");
     assert_eq!(answers[1]["ok"]["function"], "l2-switch", "the connection goes on");
     // The client's own way, and a line that is none.
-    let lines = [station(7), String::new(), station(8)].map(|line| Ok(line.into_bytes()));
+    let words = "set-station mac=02:00:00:00:00:09 port=uplink";
+    let lines = [&station(7), "", "# nothing", &station(8), words].join("\n");
     let mut client = Client::connect(&run.socket).expect("it listens");
-    let told = client.updates(lines.into_iter()).expect("it answers");
-    assert_eq!((&told["applied"], &told["refused"]), (&2.into(), &0.into()));
+    let told = client.updates(&mut lines.as_bytes()).expect("it answers");
+    assert_eq!((&told["applied"], &told["refused"]), (&3.into(), &0.into()));
     let long = vec![b'x'; 2 * REQUEST_BYTES_MAX];
-    let refused = client.updates([Ok(long)].into_iter()).expect_err("no change is so long");
+    let refused = client.updates(&mut &long[..]).expect_err("no change is so long");
     assert!(refused.to_string().contains("has more than"), "{refused}");
     run.ask(Ask::Ready).expect("others are served");
 }

@@ -4,14 +4,13 @@
 //!
 //! By hand: `cargo xtask real-hosts` runs it in the profile `release` and writes the record.
 
-use std::fs;
 use std::process::Command;
 
 use netns::Namespace;
 use serde_json::{Value, json};
 
 use super::{Hosts, NAT};
-use crate::kit::{Child, PLUMBLINE, until};
+use crate::kit::{Child, median, record, until};
 
 /// What is between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,17 +79,7 @@ fn hosts_beside_the_kernel() {
             }));
         }
     }
-    let record = json!({
-        "program": version(),
-        "seconds": seconds,
-        "workers_idle": idle,
-        "pairs": pairs,
-        "ended": jiff::Timestamp::now().to_string(),
-        "kernel": fs::read_to_string("/proc/version").unwrap_or_default().trim(),
-        "cpu": cpu(),
-    });
-    let text = serde_json::to_string_pretty(&record).expect("a record") + "\n";
-    fs::write(path, text).expect("writable");
+    record(path.as_ref(), json!({"seconds": seconds, "workers_idle": idle, "pairs": pairs}));
 }
 
 /// Bits of payload that a program of the right host gets in a second; none, and a note, where this
@@ -150,23 +139,4 @@ fn forward(middle: &Namespace, between: Between) {
                      oifname b0 masquerade; }; }";
         middle.command("nft", &["-f", "-"], Some(rules)).expect("a table");
     }
-}
-
-/// The program's version with its commit.
-fn version() -> String {
-    let output = Command::new(PLUMBLINE).arg("--version").output().expect("it starts");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-/// The name of the processor.
-fn cpu() -> String {
-    let told = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = told.lines().find_map(|line| line.strip_prefix("model name"));
-    line.unwrap_or_default().trim_start_matches([' ', '\t', ':']).to_owned()
-}
-
-fn median(rates: &[f64]) -> f64 {
-    let mut sorted = rates.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
 }

@@ -151,13 +151,13 @@ tallies! {
     BlocksAllocated = "blocks-allocated",
     /// Blocks taken back.
     BlocksReleased = "blocks-released",
-    /// Packets that found no port, no room or a limit (RFC 6888 REQ-4): an alarm where it grows.
+    /// Packets that found no port, no room or a limit (RFC 6888 REQ-4).
     Refused = "refused",
-    /// Those of them for which there was no outside address, or none of its ports.
+    /// Packets refused as there was no outside address, or none of its ports: `pool-exhausted`.
     RefusedPorts = "refused-no-port",
-    /// Those for which there was no place for a session, or for a mapping.
+    /// Packets refused as there was no place for a session or a mapping: `sessions-full`.
     RefusedSessions = "refused-no-session",
-    /// Those for which there was no place for a subscriber.
+    /// Packets refused as there was no place for a subscriber: `subscribers-full`.
     RefusedSubscribers = "refused-no-subscriber",
     /// Packets translated without a session.
     Stateless = "siit-translated",

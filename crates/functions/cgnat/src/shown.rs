@@ -20,36 +20,37 @@ pub(crate) fn neighbours(
 
 /// What raises alarms.
 pub(crate) const CONDITIONS: &[Condition] = &[
-    refusing(
-        "sessions-full",
-        Severity::Critical,
-        &["refused-no-session"],
-        "new connections are refused: there is no room for sessions or mappings",
-    ),
-    refusing(
-        "subscribers-full",
-        Severity::Major,
-        &["refused-no-subscriber"],
-        "subscribers are refused: there is no room for more of them",
-    ),
-    refusing(
-        "pool-exhausted",
-        Severity::Major,
-        &["refused-no-port"],
-        "new connections are refused: outside addresses or ports are used up",
-    ),
-    dropping(
-        "not-active",
-        Severity::Major,
-        &["not-active"],
-        "new connections are refused: packets for them come here, and this is not the active NAT",
-    ),
-    dropping(
-        "next-hop-silent",
-        Severity::Major,
-        &["unresolved"],
-        "packets are dropped because a next hop does not answer to ARP or Neighbor Discovery",
-    ),
+    // Packets that are refused are tallied, too, where their senders are told, and so not dropped.
+    Condition {
+        cause: "sessions-full",
+        severity: Severity::Critical,
+        when: When::Counting(&["refused-no-session"]),
+        text: "new connections are refused: there is no room for sessions or mappings",
+    },
+    Condition {
+        cause: "subscribers-full",
+        severity: Severity::Major,
+        when: When::Counting(&["refused-no-subscriber"]),
+        text: "subscribers are refused: there is no room for more of them",
+    },
+    Condition {
+        cause: "pool-exhausted",
+        severity: Severity::Major,
+        when: When::Counting(&["refused-no-port"]),
+        text: "new connections are refused: outside addresses or ports are used up",
+    },
+    Condition {
+        cause: "not-active",
+        severity: Severity::Major,
+        when: When::Dropping(&["not-active"]),
+        text: "new connections are refused: packets for them come here, and this is not the active NAT",
+    },
+    Condition {
+        cause: "next-hop-silent",
+        severity: Severity::Major,
+        when: When::Dropping(&["unresolved"]),
+        text: "packets are dropped because a next hop does not answer to ARP or Neighbor Discovery",
+    },
     Condition {
         cause: "address-conflict",
         severity: Severity::Major,
@@ -86,22 +87,3 @@ pub(crate) const CONDITIONS: &[Condition] = &[
         text: "records for the collector of logs are lost",
     },
 ];
-
-/// Where senders are told, packets that are refused do not count as dropped.
-const fn refusing(
-    cause: &'static str,
-    severity: Severity,
-    tallies: &'static [&'static str],
-    text: &'static str,
-) -> Condition {
-    Condition { cause, severity, when: When::Counting(tallies), text }
-}
-
-const fn dropping(
-    cause: &'static str,
-    severity: Severity,
-    reasons: &'static [&'static str],
-    text: &'static str,
-) -> Condition {
-    Condition { cause, severity, when: When::Dropping(reasons), text }
-}

@@ -95,6 +95,14 @@ mod tests {
         ] {
             assert_eq!(pushed(line), format!("before {told}\n"));
         }
+        // A line says what the same words say one by one.
+        for line in ["set-x a=[1] b=\"q\" c= d=\" e=1=2", "clear-all", "set-x n=1.50 t=true"] {
+            let (name, words) = line.split_once(' ').unwrap_or((line, ""));
+            let keys = words.split_ascii_whitespace().map(|word| pair(word).expect("a key"));
+            let line = pushed(line);
+            let told: Value = serde_json::from_str(&line["before ".len()..]).expect("JSON");
+            assert_eq!(told, update(name, keys.collect()));
+        }
         let mut out = Vec::new();
         push(&mut out, b"set-x a=\xff");
         assert_eq!(out, b"set-x a=\xff\n");

@@ -40,7 +40,7 @@ fn routes_and_changes_come_by_files() {
         let _ = writeln!(routes, "{prefix} {}", place % 2);
         let _ = writeln!(changes, "set-route prefix={prefix} next-hop={other}");
     }
-    // Routes that are not there yet, and one change that is none.
+    // A route that is not there yet, and a change that is none.
     changes += "set-route prefix=240.0.0.0/24 next-hop=0\nset-route prefix=240.0.0.0/24\n";
     let [routes, changes] = [("routes.txt", routes), ("changes.txt", changes)]
         .map(|(name, text)| lab.write(name, &text));

@@ -9,6 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Monitor, Port, PortRequest};
+use machine::clock::Clock;
+use machine::cpu;
 use netns::Namespace;
 use packet::PortId;
 use serde_json::{Value, json};
@@ -170,17 +172,15 @@ pub fn until_or<T>(
     panic!("waited in vain for {what} {}", why())
 }
 
-/// Writes the record of a measurement: what was measured, by which program, where and when.
+/// Writes the record of a measurement: what was measured, by which program, when and on what host,
+/// with its stalls and the latency between its cores.
 pub fn record(path: &Path, mut measured: Value) {
     let version = Command::new(PLUMBLINE).arg("--version").output().expect("it starts");
-    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let processor = processors.lines().find_map(|line| line.strip_prefix("model name"));
-    let processor = processor.unwrap_or_default().trim_start_matches([' ', '\t', ':']);
-    let kernel = fs::read_to_string("/proc/version").unwrap_or_default();
+    let cores = cpu::available_cores();
+    let clock = Clock::calibrate(Duration::from_millis(20));
     measured["program"] = String::from_utf8_lossy(&version.stdout).trim().into();
     measured["ended"] = jiff::Timestamp::now().to_string().into();
-    measured["kernel"] = kernel.trim().into();
-    measured["cpu"] = processor.into();
+    measured["host"] = json!(lab::doctor::glance(&clock, cores[0], cores.get(1).copied()));
     let text = serde_json::to_string_pretty(&measured).expect("a record") + "\n";
     fs::write(path, text).expect("writable");
 }

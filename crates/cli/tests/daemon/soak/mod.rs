@@ -19,7 +19,7 @@ use daemon::client::Client;
 use daemon::protocol::{Ask, Capture};
 use serde_json::json;
 
-use crate::kit::Lab;
+use crate::kit::{self, Lab};
 
 use traffic::Tester;
 
@@ -89,12 +89,9 @@ fn no_frame_is_lost_without_a_counter() {
         "resident_bytes": memory,
         "resident_growth_bytes": growth,
         "not_in_order": not_in_order,
-        "ended": jiff::Timestamp::now().to_string(),
-        "kernel": fs::read_to_string("/proc/version").unwrap_or_default().trim(),
     });
     if let Some(path) = std::env::var_os("PLUMBLINE_SOAK_RECORD") {
-        let text = serde_json::to_string_pretty(&record).expect("a record") + "\n";
-        fs::write(path, text).expect("writable");
+        kit::record(path.as_ref(), record.clone());
     }
     assert!(tester.up.received.min(tester.down.received) > 1000, "{record}");
     assert_eq!(account["unexplained"], 0, "{record}");

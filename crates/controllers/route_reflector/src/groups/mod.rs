@@ -1,0 +1,22 @@
+//! Who is told what: peers that are told the same are a group, which has one stream.
+//!
+//! ```text
+//!  log of changes --> encode --> live stream ----+
+//!  table ----------> encode --> first tables ----+--> a peer reads both in the order of their chunks
+//! ```
+//! The files in reading order: [`export`] is what a group is told of a path, [`stream`] what it is
+//! told in, [`encode`] makes one of the other, [`group`] has the readers and their places.
+
+pub mod export;
+
+pub mod stream;
+
+pub mod encode;
+
+mod reader;
+
+pub mod group;
+
+pub use export::{Identity, PREFERENCE};
+pub use group::Group;
+pub use stream::{Chunk, Stream};

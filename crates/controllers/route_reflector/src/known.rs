@@ -1,0 +1,86 @@
+//! A next hop with an attribute block, as the table keeps it once for all routes that have it.
+//!
+//! ```text
+//!  | length of the next hop u8 | next hop | attribute block |
+//! ```
+
+use protocol_bgp::summary::Summary;
+
+use crate::groups::PREFERENCE;
+use crate::table::{Mobility, Rank};
+
+/// What is known of a next hop with an attribute block.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Where in the block what is.
+    pub summary: Summary,
+    /// How routes with it are compared.
+    pub rank: Rank,
+    /// Whether nobody is told of it (NO_ADVERTISE, RFC 1997).
+    pub stays_here: bool,
+    /// Whether no other AS is told of it (NO_EXPORT, NO_EXPORT_SUBCONFED, RFC 1997).
+    pub stays_in_as: bool,
+}
+
+impl Known {
+    /// Reads what was put together by [`put`].
+    pub fn new(bytes: &[u8], summary: Summary) -> Known {
+        let mut known = Known {
+            summary,
+            rank: Rank {
+                local_preference: summary.local_pref.unwrap_or(PREFERENCE),
+                path_len: summary.path_weight,
+                origin: summary.origin,
+                med: summary.med.unwrap_or(0),
+                neighbour_as: summary.neighbour_as.unwrap_or(0),
+                mobility: Mobility::default(),
+                clusters: 0,
+                originator: summary.originator_id,
+            },
+            stays_here: false,
+            stays_in_as: false,
+        };
+        let (_, block) = parts(bytes);
+        let clusters = summary.clusters.numbers(block).len() as u16;
+        let mobility = summary.extended_communities.extended(block).find_map(mobility);
+        let has =
+            |wanted: &[u32]| summary.communities.numbers(block).any(|it| wanted.contains(&it));
+        let (stays_here, stays_in_as) =
+            (has(&[NO_ADVERTISE]), has(&[NO_EXPORT, NO_EXPORT_SUBCONFED]));
+        known.rank.clusters = clusters;
+        known.rank.mobility = mobility.unwrap_or_default();
+        (known.stays_here, known.stays_in_as) = (stays_here, stays_in_as);
+        known
+    }
+
+    /// Returns whether a reflector is in it: as the one that a route comes from, or by its cluster
+    /// (RFC 4456 section 8).
+    pub fn has_been_at(&self, bytes: &[u8], (identifier, cluster): (u32, u32)) -> bool {
+        let mut clusters = self.summary.clusters.numbers(parts(bytes).1);
+        self.summary.originator_id == Some(identifier) || clusters.any(|one| one == cluster)
+    }
+}
+
+/// Returns the next hop and the block.
+pub fn parts(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let (len, rest) = bytes.split_first().unwrap_or((&0, &[]));
+    rest.split_at_checked(usize::from(*len)).unwrap_or_default()
+}
+
+/// Puts together a next hop, of at most 255 bytes, and a block.
+pub fn put(next_hop: &[u8], block: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.push(next_hop.len() as u8);
+    out.extend(next_hop);
+    out.extend(block);
+}
+
+/// The MAC mobility that an extended community tells (RFC 7432 section 7.7).
+fn mobility(community: [u8; 8]) -> Option<Mobility> {
+    let [6, 0, flags, _, sequence @ ..] = community else { return None };
+    Some(Mobility { is_sticky: flags & 1 != 0, sequence: u32::from_be_bytes(sequence) })
+}
+
+const NO_EXPORT: u32 = 0xffff_ff01;
+const NO_ADVERTISE: u32 = 0xffff_ff02;
+const NO_EXPORT_SUBCONFED: u32 = 0xffff_ff03;

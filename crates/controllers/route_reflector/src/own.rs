@@ -1,0 +1,36 @@
+//! What the reflector is, and what those are that it has routes of.
+
+/// The reflector itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// Its AS.
+    pub asn: u32,
+    /// Its identifier.
+    pub identifier: u32,
+    /// The number of its cluster (RFC 4456 section 7).
+    pub cluster: u32,
+    /// Whether routes of clients go to other clients: not where those tell each other.
+    pub reflects_between_clients: bool,
+}
+
+/// What a peer is to the reflector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A client of the same AS: it gets the routes of all, and all get its own.
+    Client,
+    /// Another speaker of the same AS: it gets the routes of clients and of other ASes.
+    Internal,
+    /// A speaker of another AS.
+    External,
+}
+
+/// Who has told a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What it is.
+    pub kind: Kind,
+    /// Its identifier.
+    pub identifier: u32,
+    /// The order of its address among those of all peers, which decides in the end.
+    pub address: u32,
+}

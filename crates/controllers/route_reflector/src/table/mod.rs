@@ -1,0 +1,29 @@
+//! What the reflector knows: attribute blocks, and the routes of each family with their paths.
+//!
+//! ```text
+//!  UPDATE --> attribute block, interned --> path of a route --> best path --> log of changes
+//! ```
+//! Nothing of it is kept for each peer. The files in reading order: [`interned`] keeps what many
+//! have in common, [`keys`] and [`routes`] are the table, [`decision`] chooses among paths, [`log`]
+//! is read by whoever tells others.
+
+pub mod interned;
+
+pub mod keys;
+
+pub mod routes;
+
+pub mod decision;
+
+pub mod log;
+
+mod family;
+
+#[cfg(test)]
+mod tests;
+
+pub use decision::{Candidate, Mobility, Rank, Rules, Teller};
+pub use family::{Change, Family};
+pub use interned::Interned;
+pub use log::{Log, Place};
+pub use routes::{NONE, Path, Rest, Route, Routes};

@@ -1,0 +1,5 @@
+//! Tests of the reflector by what its peers are told.
+
+mod model;
+
+mod reflection;

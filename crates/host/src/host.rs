@@ -290,7 +290,7 @@ impl<M: Machine> Host<M> {
             }
             Departure::Bytes { socket, bytes } => {
                 let Some(stream) = self.find(socket, Kind::stream) else { return };
-                match stream.depart(&bytes) {
+                match stream.depart(bytes) {
                     Ok(()) => drop(self.departing.insert(socket)),
                     Err(Refused::Misdirected) => self.counters.misdirected += 1,
                     Err(Refused::Overflow) => {

@@ -221,7 +221,7 @@ fn sent<'a, 'k>(
     departure: &'a Departure,
     kind: impl Fn(&Socket) -> Option<&'k Kind>,
 ) -> Option<Message<'a>> {
-    let (socket, interface, around, bytes) = match departure {
+    let (socket, interface, around, bytes): (_, _, _, &[u8]) = match departure {
         Departure::Datagram { socket, interface, from, to, ttl, bytes, .. } => {
             let from = SocketAddr::new(*from, kind(socket).map_or(0, Kind::port));
             (socket, *interface, Around::Datagram { from, to: *to, ttl: *ttl }, bytes)

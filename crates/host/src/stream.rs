@@ -4,10 +4,11 @@
 //! that no stream keeps the others waiting.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use bytes::{Buf, Bytes};
 use nix::libc;
 use nix::sys::epoll::EpollFlags;
 use protocol_kit::{Arrival, Endpoint, STREAM_ROOM, StreamOptions};
@@ -28,7 +29,9 @@ pub(crate) struct Stream {
     stands: bool,
     tls: Option<Box<Session>>,
     /// What has departed and the kernel has not taken.
-    waiting: VecDeque<u8>,
+    waiting: VecDeque<Bytes>,
+    /// Bytes of that.
+    waiting_len: usize,
     departing: Departing,
     is_wanted: bool,
     /// Whether the far end has finished.
@@ -130,6 +133,7 @@ impl Stream {
             stands: false,
             tls: tls.map(Box::new),
             waiting: VecDeque::new(),
+            waiting_len: 0,
             departing: Departing::Yes,
             is_wanted: true,
             has_ended: false,
@@ -164,14 +168,15 @@ impl Stream {
     ///
     /// # Errors
     /// Why they are not accepted.
-    pub fn depart(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+    pub fn depart(&mut self, bytes: Bytes) -> Result<(), Refused> {
         if !self.stands || self.departing != Departing::Yes {
             return Err(Refused::Misdirected);
         }
-        if self.waiting.len() + bytes.len() > STREAM_ROOM {
+        if self.waiting_len + bytes.len() > STREAM_ROOM {
             return Err(Refused::Overflow);
         }
-        self.waiting.extend(bytes);
+        self.waiting_len += bytes.len();
+        self.waiting.push_back(bytes);
         Ok(())
     }
 
@@ -279,14 +284,9 @@ impl Stream {
     pub fn flush(&mut self, tell: Tell<'_>) -> io::Result<()> {
         let mut count = 0;
         while !self.waiting.is_empty() {
-            let (first, _) = self.waiting.as_slices();
-            let sent = match &mut self.tls {
-                None => self.socket.send_with_flags(first, libc::MSG_NOSIGNAL),
-                Some(session) => session.write(&self.socket, first),
-            };
-            match sent {
+            match self.send() {
                 Ok(taken) => {
-                    self.waiting.drain(..taken);
+                    self.drop_first(taken);
                     count += taken;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -304,6 +304,36 @@ impl Stream {
             tell(Arrival::Taken { socket: self.number, count });
         }
         Ok(())
+    }
+
+    /// Gives the kernel some of what waits; returns how many bytes it has taken.
+    fn send(&mut self) -> io::Result<usize> {
+        let mut waiting = self.waiting.iter();
+        match &mut self.tls {
+            None => {
+                let mut slices = [IoSlice::new(&[]); PIECES_MAX];
+                let mut count = 0;
+                for (slice, bytes) in slices.iter_mut().zip(waiting) {
+                    *slice = IoSlice::new(bytes);
+                    count += 1;
+                }
+                self.socket.send_vectored_with_flags(&slices[..count], libc::MSG_NOSIGNAL)
+            }
+            Some(session) => session.write(&self.socket, waiting.next().map_or(&[], |one| one)),
+        }
+    }
+
+    /// The first bytes do not wait any more.
+    fn drop_first(&mut self, mut count: usize) {
+        self.waiting_len -= count;
+        while let Some(first) = self.waiting.front_mut() {
+            if first.len() > count {
+                first.advance(count);
+                return;
+            }
+            count -= first.len();
+            self.waiting.pop_front();
+        }
     }
 
     /// Gives the kernel what is encrypted, and the end where there is one.
@@ -346,5 +376,8 @@ pub(crate) fn plain(address: &SockAddr) -> Option<SocketAddr> {
 /// Bytes that are read from a stream in a turn.
 const TURN_MAX: usize = 64 << 10;
 
-/// Room for bytes that wait which a stream keeps when none wait.
-const KEPT_MAX: usize = 4 << 10;
+/// Pieces that the kernel is given at once.
+const PIECES_MAX: usize = 16;
+
+/// Room for pieces that wait which a stream keeps when none wait.
+const KEPT_MAX: usize = 64;

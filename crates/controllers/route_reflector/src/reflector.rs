@@ -6,13 +6,11 @@
 //!  bytes for each peer <-- chunks of shared streams <-- encoded once <--+
 //! ```
 
-use std::ops::Range;
-use std::sync::Arc;
-
 use protocol_bgp::families::{Family, FamilySet};
 use protocol_bgp::path;
 use protocol_bgp::rules::{Fault, Reading};
 use protocol_bgp::update::{Field, Scan, Update};
+use protocol_kit::Bytes;
 
 use crate::groups::encode::{Encoder, View};
 use crate::groups::group::{Limits, Shown};
@@ -319,7 +317,7 @@ impl Reflector {
     }
 
     /// Returns the next bytes for a peer, whole messages, if there is room for them.
-    pub fn next(&mut self, peer: u16, room: usize) -> Option<(Arc<[u8]>, Range<u32>)> {
+    pub fn next(&mut self, peer: u16, room: usize) -> Option<Bytes> {
         let members = self.members.get_mut(usize::from(peer))?;
         for _ in 0..members.len() {
             // Each family in its turn.

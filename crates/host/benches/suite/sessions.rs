@@ -52,7 +52,7 @@ impl Machine for Sessions {
         let (due, socket) = self.due.front().copied().filter(|(due, _)| *due <= now)?;
         self.due.pop_front();
         self.due.push_back((due.after(self.interval?), socket));
-        Some(Output::Departure(Departure::Bytes { socket, bytes: vec![0xff; 19] }))
+        Some(Output::Departure(Departure::Bytes { socket, bytes: vec![0xff; 19].into() }))
     }
 
     fn deadline(&self) -> Option<Time> {

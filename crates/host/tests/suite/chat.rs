@@ -241,7 +241,7 @@ impl Chat {
         if len > 0 {
             let bytes: Vec<u8> = kept.waiting.drain(..len).collect();
             kept.departed += len;
-            wanted.push(Departure::Bytes { socket, bytes });
+            wanted.push(Departure::Bytes { socket, bytes: bytes.into() });
         }
         let reads = kept.waiting.is_empty();
         if answers && reads != kept.reads {

@@ -30,7 +30,7 @@ fn what_is_wanted_of_sockets_that_are_not_there_is_counted() {
         let (interface, bytes) = (None, bytes.clone());
         host.command(Departure::Packet { socket, interface, from: ip, to: ip, ttl: 1, bytes });
         host.command(Departure::Frame { socket, bytes: vec![0; 60] });
-        host.command(Departure::Bytes { socket, bytes: vec![1] });
+        host.command(Departure::Bytes { socket, bytes: vec![1].into() });
         host.command(Departure::Finish { socket });
         host.command(Departure::Read { socket, is_wanted: false });
     }
@@ -44,14 +44,14 @@ fn what_is_wanted_of_sockets_that_are_not_there_is_counted() {
     let (socket, options) = (Socket(3), StreamOptions::default());
     let opening = Opening::Stream { from: None, to, options };
     host.command(Departure::Open { socket, opening });
-    host.command(Departure::Bytes { socket, bytes });
+    host.command(Departure::Bytes { socket, bytes: bytes.into() });
     host.command(Departure::Finish { socket });
     turn_until(&mut host, "the stream", |seen| match seen {
         Seen::Connected { socket: Socket(3), .. } => Some(()),
         _ => None,
     });
     assert_eq!(host.counters().misdirected, 13);
-    host.command(Departure::Bytes { socket, bytes: vec![1] });
+    host.command(Departure::Bytes { socket, bytes: vec![1].into() });
     assert_eq!(turn(&mut host), [Seen::Taken { socket, count: 1 }]);
 }
 

@@ -32,7 +32,7 @@ fn listen(host: &mut Host<Probe>, at: Endpoint, options: StreamOptions, count: u
 }
 
 fn send(host: &mut Host<Probe>, socket: Socket, bytes: &[u8]) {
-    host.command(Departure::Bytes { socket, bytes: bytes.to_vec() });
+    host.command(Departure::Bytes { socket, bytes: bytes.to_vec().into() });
 }
 
 /// Turns until the next stream stands; returns its number.

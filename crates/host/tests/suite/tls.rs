@@ -92,7 +92,7 @@ fn connecting(to: SocketAddr, tls: Option<Tls>) -> Host<Probe> {
 }
 
 fn send(host: &mut Host<Probe>, socket: Socket, bytes: &[u8]) {
-    host.command(Departure::Bytes { socket, bytes: bytes.to_vec() });
+    host.command(Departure::Bytes { socket, bytes: bytes.to_vec().into() });
 }
 
 /// What one side sends and has got of the other one.

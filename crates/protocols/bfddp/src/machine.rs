@@ -470,7 +470,7 @@ impl BfdDataPlane {
         }
         let bytes = self.answers.pop_front().or_else(|| self.next_told())?;
         self.on_way += bytes.len();
-        Some(Departure::Bytes { socket: STREAM, bytes })
+        Some(Departure::Bytes { socket: STREAM, bytes: bytes.into() })
     }
 
     /// What is to be told of the next session.

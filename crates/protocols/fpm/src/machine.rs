@@ -275,7 +275,7 @@ impl Fpm {
         let socket = self.stream?;
         if self.probe == Probe::Due {
             self.probe = Probe::OnWay;
-            return Some(Departure::Bytes { socket, bytes: PROBE.to_vec() });
+            return Some(Departure::Bytes { socket, bytes: PROBE.to_vec().into() });
         }
         let waiting = self.told.reports.len();
         let is_wanted = match self.is_read {

@@ -33,6 +33,8 @@ pub mod several;
 
 pub mod protocol;
 
+pub use bytes::Bytes;
+
 pub use endpoint::{Endpoint, Interface, Secret, StreamOptions, Tls};
 pub use machine::{Input, Machine, Output};
 pub use network::{Arrival, Departure, Opening, STREAM_ROOM, Socket, Takes};

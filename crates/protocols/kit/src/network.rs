@@ -15,6 +15,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use crate::endpoint::{Endpoint, Interface, StreamOptions};
 
 /// A socket of a machine, by the machine's own number.
@@ -184,8 +186,8 @@ pub enum Departure {
     Bytes {
         /// The stream.
         socket: Socket,
-        /// The bytes, at least one.
-        bytes: Vec<u8>,
+        /// The bytes, at least one. What departs on many streams may exist once.
+        bytes: Bytes,
     },
     /// No more bytes leave on a stream, which still carries those from the far end.
     Finish {

@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use protocol_kit::{Arrival, Companion, Departure, Input, Machine, Opening, Output, Socket, Time};
+use protocol_kit::{
+    Arrival, Bytes, Companion, Departure, Input, Machine, Opening, Output, Socket, Time,
+};
 
 /// Two machines, one of which opens a stream to where the other one listens.
 pub struct Joined {
@@ -21,7 +23,7 @@ struct End {
     /// Whether it wants bytes.
     is_read: bool,
     /// Bytes on their way to the other end, as many as may not be taken yet.
-    sent: VecDeque<Vec<u8>>,
+    sent: VecDeque<Bytes>,
     /// Whether it sends no more, and whether the other end knows.
     finish: Finish,
 }

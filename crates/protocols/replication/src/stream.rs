@@ -104,7 +104,7 @@ impl Stream {
         }
         self.room = self.room.saturating_sub(bytes.len());
         self.said = now;
-        self.departures.push_back(Departure::Bytes { socket: self.socket, bytes });
+        self.departures.push_back(Departure::Bytes { socket: self.socket, bytes: bytes.into() });
     }
 
     /// Says that nothing follows.

@@ -75,7 +75,7 @@ impl Copier {
             let len = 1 + self.random.below(room as u64) as usize;
             let bytes = (copy.departed..copy.departed + len).map(|at| byte(is_first, at)).collect();
             copy.departed += len;
-            self.outputs.push_back(Output::Departure(Departure::Bytes { socket, bytes }));
+            self.outputs.push_back(Output::Departure(Departure::Bytes { socket, bytes: bytes.into() }));
         }
         if copy.departed == TOTAL && !copy.has_finished {
             copy.has_finished = true;

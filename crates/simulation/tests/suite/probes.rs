@@ -75,7 +75,7 @@ fn connected(world: &mut World<Probe>) {
 }
 
 fn send(world: &mut World<Probe>, node: usize, socket: Socket, bytes: &[u8]) {
-    world.command(node, Departure::Bytes { socket, bytes: bytes.to_vec() });
+    world.command(node, Departure::Bytes { socket, bytes: bytes.to_vec().into() });
 }
 
 /// The bytes that a node has got, and the number of pieces.

@@ -7,10 +7,9 @@
 //! changed meanwhile, each route once, as soon as it takes bytes again.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
 
 use protocol_bgp::builder::write_end_of_rib;
+use protocol_kit::Bytes;
 
 use crate::groups::encode::{Encoder, View};
 use crate::groups::export::Identity;
@@ -101,7 +100,7 @@ impl Group {
     }
 
     /// Returns the next bytes for a peer if they are at most `room`: whole messages.
-    pub fn next(&mut self, peer: u16, room: usize) -> Option<(Arc<[u8]>, Range<u32>)> {
+    pub fn next(&mut self, peer: u16, room: usize) -> Option<Bytes> {
         let reader = self.readers.get_mut(&peer)?;
         if reader.need.is_some() {
             return None;
@@ -125,7 +124,7 @@ impl Group {
                 reader.within = Some((is_of_walk, from));
                 return None;
             }
-            let bytes = Arc::clone(&chunk.bytes);
+            let bytes = &chunk.bytes;
             let is_last = range.as_ref().is_none_or(|range| range.end as usize == bytes.len());
             reader.within = match &range {
                 Some(range) if !is_last => Some((is_of_walk, range.end)),
@@ -138,7 +137,7 @@ impl Group {
                 }
             }
             if let Some(range) = range {
-                return Some((bytes, range));
+                return Some(bytes.slice(range.start as usize..range.end as usize));
             }
         }
     }

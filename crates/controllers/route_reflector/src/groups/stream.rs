@@ -8,7 +8,8 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+
+use protocol_kit::Bytes;
 
 /// A piece of a stream.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub struct Chunk {
     /// or the number of a route.
     pub mark: u64,
     /// Whole messages.
-    pub bytes: Arc<[u8]>,
+    pub bytes: Bytes,
     /// For whom they are: each part goes from the end of the one before to its own.
     parts: Vec<Part>,
 }
@@ -91,7 +92,7 @@ impl Draft {
             return None;
         }
         debug_assert_eq!(self.parts.last().map(|part| part.end as usize), Some(self.bytes.len()));
-        let chunk = Chunk { number, mark, bytes: self.bytes[..].into(), parts: self.parts.clone() };
+        let chunk = Chunk { number, mark, bytes: Bytes::copy_from_slice(&self.bytes), parts: self.parts.clone() };
         self.bytes.clear();
         self.parts.clear();
         Some(chunk)

@@ -206,8 +206,8 @@ impl Trial {
     /// A peer takes what has room; returns whether there was something.
     fn take(&mut self, peer: u16, room: usize) -> bool {
         let Some(known) = &mut self.known[usize::from(peer)] else { return false };
-        let Some((bytes, range)) = self.reflector.next(peer, room) else { return false };
-        let mut left = &bytes[range.start as usize..range.end as usize];
+        let Some(bytes) = self.reflector.next(peer, room) else { return false };
+        let mut left = &bytes[..];
         assert!(!left.is_empty() && left.len() <= room);
         let mut framing = Framing::default();
         while let Some(message) = framing.next(&mut left, 4096).expect("messages") {

@@ -13,7 +13,7 @@
 //! The files in reading order: `bytes` reads fields, [`message`] has the kinds of messages,
 //! [`notification`] why sessions end, [`framing`] finds messages in a stream, [`capabilities`],
 //! [`open`] and [`refresh`] are what speakers say beside routes. [`families`] is the table of
-//! families, `octets`, `evpn` and `nlri` read routes, `text` shows them. [`path`] has AS
+//! families, [`octets`], `evpn` and [`nlri`] read routes, [`text`] shows them. [`path`] has AS
 //! paths, `attributes` the table of attributes and the block, `attribute_text` shows them,
 //! `rules` says what is wrong with one, `summary` what routes are compared by, `update` reads
 //! and `builder` writes. `config` is what an operator says, `negotiated` what follows from it
@@ -35,5 +35,13 @@ pub mod open;
 pub mod refresh;
 
 pub mod families;
+
+pub mod octets;
+
+mod evpn;
+
+pub mod nlri;
+
+pub mod text;
 
 pub mod path;

@@ -5,7 +5,7 @@
 //!                          |                                             |
 //!  bytes <-----------------+--- Builder <-- routes, block     Scan: block, summary, routes
 //! ```
-//! An UPDATE is read where it lies, once: a `update::Scan` checks it by RFC 7606, leaves its
+//! An UPDATE is read where it lies, once: a [`update::Scan`] checks it by RFC 7606, leaves its
 //! attributes as a block of bytes by which equal ones are found, with a summary, and its routes
 //! where they are. A `builder::Builder` makes UPDATEs of a block and routes. What there are of
 //! families, attributes, capabilities and causes is a table each, and one more is a row.
@@ -14,8 +14,8 @@
 //! [`notification`] why sessions end, [`framing`] finds messages in a stream, [`capabilities`],
 //! [`open`] and [`refresh`] are what speakers say beside routes. [`families`] is the table of
 //! families, [`octets`], `evpn` and [`nlri`] read routes, [`text`] shows them. [`path`] has AS
-//! paths, `attributes` the table of attributes and the block, `attribute_text` shows them,
-//! `rules` says what is wrong with one, `summary` what routes are compared by, `update` reads
+//! paths, [`attributes`] the table of attributes and the block, [`attribute_text`] shows them,
+//! [`rules`] says what is wrong with one, [`summary`] what routes are compared by, [`update`] reads
 //! and `builder` writes. `config` is what an operator says, `negotiated` what follows from it
 //! with a peer, `ended` why it is over, `connection` a connection and `peer` the states of
 //! those with a peer. `speaker` is a machine of them.
@@ -45,3 +45,13 @@ pub mod nlri;
 pub mod text;
 
 pub mod path;
+
+pub mod attributes;
+
+pub mod attribute_text;
+
+pub mod rules;
+
+pub mod summary;
+
+pub mod update;

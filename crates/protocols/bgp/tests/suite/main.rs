@@ -1,0 +1,12 @@
+//! The codec against golden bytes, an independent parser and hostile input; the sessions by hand
+//! and in a simulated network.
+
+mod support;
+
+mod routes;
+
+mod opening;
+
+mod rules;
+
+mod attributes;

@@ -7,7 +7,7 @@
 //! ```
 //! An UPDATE is read where it lies, once: a [`update::Scan`] checks it by RFC 7606, leaves its
 //! attributes as a block of bytes by which equal ones are found, with a summary, and its routes
-//! where they are. A `builder::Builder` makes UPDATEs of a block and routes. What there are of
+//! where they are. A [`builder::Builder`] makes UPDATEs of a block and routes. What there are of
 //! families, attributes, capabilities and causes is a table each, and one more is a row.
 //!
 //! The files in reading order: `bytes` reads fields, [`message`] has the kinds of messages,
@@ -16,7 +16,7 @@
 //! families, [`octets`], `evpn` and [`nlri`] read routes, [`text`] shows them. [`path`] has AS
 //! paths, [`attributes`] the table of attributes and the block, [`attribute_text`] shows them,
 //! [`rules`] says what is wrong with one, [`summary`] what routes are compared by, [`update`] reads
-//! and `builder` writes. `config` is what an operator says, `negotiated` what follows from it
+//! and [`builder`] writes. `config` is what an operator says, `negotiated` what follows from it
 //! with a peer, `ended` why it is over, `connection` a connection and `peer` the states of
 //! those with a peer. `speaker` is a machine of them.
 
@@ -55,3 +55,5 @@ pub mod rules;
 pub mod summary;
 
 pub mod update;
+
+pub mod builder;

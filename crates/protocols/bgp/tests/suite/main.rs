@@ -10,3 +10,5 @@ mod opening;
 mod rules;
 
 mod attributes;
+
+mod building;

@@ -16,9 +16,9 @@
 //! families, [`octets`], `evpn` and [`nlri`] read routes, [`text`] shows them. [`path`] has AS
 //! paths, [`attributes`] the table of attributes and the block, [`attribute_text`] shows them,
 //! [`rules`] says what is wrong with one, [`summary`] what routes are compared by, [`update`] reads
-//! and [`builder`] writes. `config` is what an operator says, `negotiated` what follows from it
-//! with a peer, `ended` why it is over, `connection` a connection and `peer` the states of
-//! those with a peer. `speaker` is a machine of them.
+//! and [`builder`] writes. [`config`] is what an operator says, [`negotiated`] what follows from it
+//! with a peer, [`ended`] why it is over, `connection` a connection and [`peer`] the states of
+//! those with a peer. [`speaker`] is a machine of them.
 
 mod bytes;
 
@@ -57,3 +57,15 @@ pub mod summary;
 pub mod update;
 
 pub mod builder;
+
+pub mod config;
+
+pub mod negotiated;
+
+pub mod ended;
+
+mod connection;
+
+pub mod peer;
+
+pub mod speaker;

@@ -12,3 +12,11 @@ mod rules;
 mod attributes;
 
 mod building;
+
+mod driven;
+
+mod agreeing;
+
+mod states;
+
+mod collisions;

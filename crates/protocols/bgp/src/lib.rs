@@ -69,3 +69,20 @@ mod connection;
 pub mod peer;
 
 pub mod speaker;
+
+pub mod fuzz;
+
+pub use builder::{Builder, Writing};
+pub use config::Config;
+pub use families::{Family, FamilySet};
+pub use negotiated::Negotiated;
+pub use notification::Notification;
+pub use peer::{Event, Peer, Sink};
+pub use rules::Reading;
+pub use speaker::Speaker;
+pub use summary::Summary;
+pub use update::{Scan, Update};
+
+/// BGP as the list of protocols has it.
+pub const PROTOCOL: protocol_kit::Protocol =
+    protocol_kit::Protocol { name: "bgp", fuzz: fuzz::fuzz, examples: fuzz::examples };

@@ -20,3 +20,9 @@ mod agreeing;
 mod states;
 
 mod collisions;
+
+mod hostile;
+
+mod round;
+
+mod simulated;

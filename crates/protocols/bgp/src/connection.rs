@@ -140,7 +140,7 @@ impl Connection {
 
     /// The longest message that the peer may send.
     pub fn len_max(&self) -> usize {
-        self.negotiated.as_ref().map_or(LEN_MAX, |negotiated| negotiated.writing.len_max)
+        self.negotiated.as_ref().map_or(LEN_MAX, |negotiated| negotiated.len_max)
     }
 
     /// When it has something to do.

@@ -22,6 +22,8 @@ pub struct Negotiated {
     pub identifier: u32,
     /// For how long nothing may be heard of the peer; zero for ever.
     pub hold_time: Duration,
+    /// The longest message that the peer may send, in bytes.
+    pub len_max: usize,
     /// By what UPDATEs of the peer are read.
     pub reading: Reading,
     /// By what UPDATEs for the peer are written.
@@ -68,7 +70,9 @@ pub fn negotiate(config: &Config, open: &Open) -> Result<Negotiated, Notificatio
     let has = |capability: &Capability| peer.contains(capability);
     let is_wide = config.is_wide
         && peer.iter().any(|capability| matches!(capability, Capability::FourOctetAs(_)));
-    let is_extended = config.has_extended_messages && has(&Capability::ExtendedMessage);
+    // Who has offered longer messages has to take them, whatever the other one offers (RFC 8654
+    // section 4).
+    let len_max = if config.has_extended_messages { EXTENDED_LEN_MAX } else { LEN_MAX };
     let extended_next_hops = extended_next_hops(config, peer).and(families);
     let reading = Reading {
         families,
@@ -82,12 +86,13 @@ pub fn negotiate(config: &Config, open: &Open) -> Result<Negotiated, Notificatio
         path_ids: path_ids(peer, RECEIVES).and(config.sends_paths).and(families),
         extended_next_hops,
         is_wide,
-        len_max: if is_extended { EXTENDED_LEN_MAX } else { LEN_MAX },
+        len_max: if has(&Capability::ExtendedMessage) { len_max } else { LEN_MAX },
     };
     Ok(Negotiated {
         peer_as: open.asn,
         identifier: open.identifier,
         hold_time: Duration::from_secs(open.hold_time_s.min(config.hold_time_s).into()),
+        len_max,
         reading,
         writing,
         has_refresh: has(&Capability::RouteRefresh),

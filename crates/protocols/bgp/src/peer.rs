@@ -228,7 +228,7 @@ impl Peer {
         }
     }
 
-    /// Takes a connection that the peer has begun and that stands; one that is not wanted is closed.
+    /// Takes a connection that the peer has begun and that stands; an unwanted one is closed.
     pub fn accept(&mut self, socket: Socket, now: Time) {
         let has = |wanted: fn(&Connection) -> bool| {
             self.connections.iter().position(|one| one.as_deref().is_some_and(wanted))

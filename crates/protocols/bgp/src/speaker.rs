@@ -134,7 +134,11 @@ impl Speaker {
             | Arrival::Taken { socket, .. }
             | Arrival::Finished { socket }
             | Arrival::Failed { socket } => {
-                let Some(place) = self.owner(socket) else { return };
+                let Some(place) = self.owner(socket) else {
+                    // What was to be closed may have failed.
+                    let has_failed = matches!(arrival, Arrival::Failed { .. });
+                    return self.closing.retain(|closing| *closing != socket || !has_failed);
+                };
                 let (peer, reports) = (&mut self.peers[place], &mut self.reports);
                 let mut sink = |event: Event<'_>| note(place, event, reports);
                 match arrival {

@@ -237,7 +237,12 @@ impl Scan {
                 MP_REACH => self.reach(value, reading, found)?,
                 MP_UNREACH => self.unreach(value, reading, found)?,
                 NEXT_HOP => found.next_hop = value,
-                _ => self.entries.push(entry),
+                _ => {
+                    // Others' flags say nothing of an attribute that all who pass it on know.
+                    let is_passed_on = row.class == Class::Transitive;
+                    let partial = if is_passed_on { attribute.flags & PARTIAL } else { 0 };
+                    self.entries.push(Entry { flags: row.class.flags() | partial, ..entry });
+                }
             }
         }
         if !all.rest().is_empty() {

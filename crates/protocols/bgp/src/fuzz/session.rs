@@ -33,7 +33,8 @@ struct Stream {
 }
 
 /// Drives a speaker by steps: a byte that says what happens, one that says how much, and bytes.
-pub(super) fn drive(bytes: &[u8]) {
+/// Returns how many sessions there were.
+pub(super) fn drive(bytes: &[u8]) -> u64 {
     let offered = Config { restart: Some(Restart::default()), ..local() };
     let mut driver = Driver {
         speaker: Speaker::new(AT, vec![offered], 1),
@@ -55,6 +56,7 @@ pub(super) fn drive(bytes: &[u8]) {
         }
     }
     driver.settle();
+    driver.speaker.peer(0).counters().established
 }
 
 impl Driver {
@@ -197,7 +199,7 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
         &[&connected, &opening(0), &feed(0, &update), &[6, 20], &[5, 9], &[6, 80]],
         &[&accepted, &opening(1), &[15, 0], &[11, 0], &[7, 0], &[6, 9]],
         &[&connected, &accepted, &opening(0), &opening(1), &[3, 0], &[4, 0]],
-        &[&connected, &accepted, &feed(0, &open), &feed(1, &open), &feed(0, &keepalive)],
+        &[&connected, &accepted, &feed(0, &open), &feed(1, &open), &feed(1, &keepalive)],
         &[&connected, &opening(0), &accepted, &opening(1), &feed(1, &update)],
         &[&connected, &opening(0), &[31, 200], &[31, 250], &[23, 0], &[6, 255], &[6, 255]],
     ];
@@ -221,3 +223,14 @@ const AT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 
 
 /// More outputs than one step may have.
 const OUTPUTS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_have_sessions() {
+        let sessions: Vec<u64> = examples().iter().map(|example| drive(&example[1..])).collect();
+        assert_eq!(sessions, [1, 1, 1, 1, 2, 1]);
+    }
+}

@@ -92,9 +92,9 @@ impl Peer {
         }
         match (phase, message.kind) {
             (_, Kind::Notification) => {
-                let what = Notification::read(message.body);
-                let what = what.unwrap_or_else(|| Notification::new(COLLISION));
-                self.lose(slot, Ended::Received(what), now, sink);
+                if let Some(what) = Notification::read(message.body) {
+                    self.lose(slot, Ended::Received(what), now, sink);
+                }
                 Ok(())
             }
             (Phase::Established, Kind::Update) => {

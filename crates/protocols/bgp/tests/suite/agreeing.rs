@@ -102,7 +102,9 @@ fn ases_and_identifiers() {
     let narrow = agreed(&Config { is_wide: false, ..config() }, &remote()).unwrap();
     assert!(!narrow.reading.is_wide && !narrow.writing.is_wide);
     let short = agreed(&config(), &Config { has_extended_messages: false, ..remote() }).unwrap();
-    assert_eq!(short.writing.len_max, LEN_MAX);
+    assert_eq!((short.writing.len_max, short.len_max), (LEN_MAX, EXTENDED_LEN_MAX));
+    let short = agreed(&Config { has_extended_messages: false, ..config() }, &remote()).unwrap();
+    assert_eq!((short.writing.len_max, short.len_max), (LEN_MAX, LEN_MAX));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn a_block_is_the_same_whatever_the_form() {
         &value,
         &[0xe0, 99, 1, 1],
         &routes,
-        &[0x5f, 2, 0, 6, 2, 1, 0, 0, 0, 9],
+        &[0x7f, 2, 0, 6, 2, 1, 0, 0, 0, 9],
         &unreach(Family::VpnV4, &[]),
         &[0x40, 1, 1, 0],
     ];
@@ -37,6 +37,12 @@ fn a_block_is_the_same_whatever_the_form() {
     assert_eq!(update.announced().count(), 1);
     let codes: Vec<_> = Attributes::new(&block).map(|one| (one.code, one.flags)).collect();
     assert_eq!(codes, [(1, 0x40), (2, 0x40), (8, 0xc0), (99, 0xe0)]);
+    // Somebody has passed one on without knowing it, which is kept.
+    let partial = [&short[..], &[0xe0, 35, 4, 0, 0, 0, 1]].concat();
+    let bytes = body(&[], &[&routes[..], &partial].concat(), &[]);
+    scan.read(&bytes, &internal()).unwrap();
+    let flags = Attributes::new(scan.block()).find(|one| one.code == 35).map(|one| one.flags);
+    assert_eq!(flags, Some(0xe0));
 }
 
 #[test]

@@ -25,4 +25,6 @@ mod hostile;
 
 mod round;
 
+mod speaker;
+
 mod simulated;

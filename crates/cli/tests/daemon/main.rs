@@ -23,6 +23,7 @@ mod nat_workers;
 mod neighbours;
 mod pages;
 mod path_failure;
+mod route_reflector;
 mod real_hosts;
 mod soak;
 mod vrrp;

@@ -9,5 +9,6 @@ pub static CONTROLLERS: &[&dyn Kind] = &[
     &Unit::<controller_frr::Frr>::new(),
     &Unit::<controller_frr_bfd::FrrBfd>::new(),
     &Unit::<controller_kernel::Kernel>::new(),
+    &Unit::<controller_route_reflector::RouteReflector>::new(),
     &Unit::<controller_vrrp::Vrrp>::new(),
 ];

@@ -32,5 +32,5 @@ pub struct Source {
     /// Its identifier.
     pub identifier: u32,
     /// The order of its address among those of all peers, which decides in the end.
-    pub address: u32,
+    pub address: u128,
 }

@@ -68,6 +68,8 @@ pub struct Counters {
     pub loops: u64,
     /// Routes for which there was no room.
     pub no_room: u64,
+    /// Families of a session of which nothing more is taken, for an error.
+    pub disabled: u64,
     /// UPDATEs whose routes were treated as withdrawn, for an error.
     pub treated_as_withdrawn: u64,
 }
@@ -132,6 +134,10 @@ impl Reflector {
             self.sources.resize(place + 1, source);
             self.members.resize(place + 1, Vec::new());
         }
+        // What it has told before must not be mixed up with what it tells now.
+        while !self.is_swept(peer) {
+            self.go_on_sweeping();
+        }
         self.sources[place] = source;
         self.leave(peer);
         for identity in identities {
@@ -160,10 +166,20 @@ impl Reflector {
     pub fn close(&mut self, peer: u16, kept: FamilySet) {
         self.leave(peer);
         for row in &protocol_bgp::families::FAMILIES {
-            if !kept.contains(row.family) {
-                self.sweep(peer, row.family, false);
+            match kept.contains(row.family) {
+                true => self.mark(peer, row.family),
+                false => self.sweep(peer, row.family, false),
             }
         }
+    }
+
+    /// Marks the paths of a peer to a family as stale: it is to tell them again.
+    pub fn mark(&mut self, peer: u16, family: Family) {
+        // A sweep over those that it told before goes first.
+        while !self.is_swept(peer) {
+            self.go_on_sweeping();
+        }
+        self.ribs[family as usize].family.mark(peer);
     }
 
     /// Takes the paths of a peer away that it has told of a family, or the stale ones alone.
@@ -180,7 +196,8 @@ impl Reflector {
 
     /// A peer wants to be told all routes of a family again.
     pub fn refresh(&mut self, peer: u16, family: Family) {
-        for &(_, at) in self.members[usize::from(peer)].iter().filter(|one| one.0 == family) {
+        let Some(members) = self.members.get(usize::from(peer)) else { return };
+        for &(_, at) in members.iter().filter(|one| one.0 == family) {
             if let Some(group) = &mut self.ribs[family as usize].groups[at as usize] {
                 group.refresh(peer);
             }
@@ -188,7 +205,8 @@ impl Reflector {
     }
 
     fn leave(&mut self, peer: u16) {
-        for (family, at) in std::mem::take(&mut self.members[usize::from(peer)]) {
+        let Some(members) = self.members.get_mut(usize::from(peer)) else { return };
+        for (family, at) in std::mem::take(members) {
             let group = &mut self.ribs[family as usize].groups[at as usize];
             if group.as_mut().is_some_and(|group| group.leave(peer)) {
                 *group = None;
@@ -197,7 +215,8 @@ impl Reflector {
     }
 
     /// Takes the body of an UPDATE of a peer. Returns the family of which it says that all was
-    /// told, if it does.
+    /// told, if it does. Of a family whose routes could not be read nothing more is taken (RFC 7606
+    /// section 2), and what the peer has told of it goes.
     ///
     /// # Errors
     /// Why the session cannot go on.
@@ -205,12 +224,17 @@ impl Reflector {
         &mut self,
         peer: u16,
         body: &[u8],
-        reading: &Reading,
+        reading: &mut Reading,
     ) -> Result<Option<Family>, Fault> {
         let mut scan = std::mem::take(&mut self.scan);
         let read = scan.read(body, reading);
         if let Ok(update) = &read {
             self.take(peer, &scan, update);
+            for family in update.disabled.iter() {
+                reading.families.remove(family);
+                self.counters.disabled += 1;
+                self.sweep(peer, family, false);
+            }
         }
         self.scan = scan;
         read.map(|update| update.end_of_rib)

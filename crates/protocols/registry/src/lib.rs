@@ -7,6 +7,7 @@ pub use protocol_kit::Protocol;
 pub const PROTOCOLS: &[Protocol] = &[
     protocol_bfd::PROTOCOL,
     protocol_bfddp::PROTOCOL,
+    protocol_bgp::PROTOCOL,
     protocol_fpm::PROTOCOL,
     protocol_netlink::PROTOCOL,
     protocol_vrrp::PROTOCOL,

@@ -24,6 +24,8 @@ pub struct Identity {
     pub kind: Kind,
     /// The own address as the next hop of routes to another AS; `None` to leave next hops alone.
     pub next_hop: Option<IpAddr>,
+    /// Whether it is said where routes told again begin and end (RFC 7313).
+    pub has_enhanced_refresh: bool,
 }
 
 /// A route's next hop and attributes as a group is told.

@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 
 use protocol_bgp::builder::write_end_of_rib;
+use protocol_bgp::families::Family;
+use protocol_bgp::refresh::Refresh;
 use protocol_kit::Bytes;
 
 use crate::groups::encode::{Encoder, View};
@@ -250,12 +252,21 @@ impl Group {
                 }
             }
             walk.cursor = last;
+            let is_again = self.identity.has_enhanced_refresh && walk.need.is_again();
+            if is_again && walk.stream.end() == 0 {
+                let message = says(Refresh::Begins, self.identity.family);
+                encoder.append(&message, (&mut *next, u64::from(mark)), &mut walk.stream);
+            }
             let place = (&mut *next, u64::from(mark));
             encoder.write(view, &self.identity, place, &mut walk.stream);
             walk.is_done = last == end;
             if walk.is_done && walk.need.is_newcomer {
                 let mut message = Vec::new();
                 write_end_of_rib(self.identity.family, &mut message);
+                encoder.append(&message, (&mut *next, u64::from(last)), &mut walk.stream);
+            }
+            if walk.is_done && is_again {
+                let message = says(Refresh::Ends, self.identity.family);
                 encoder.append(&message, (&mut *next, u64::from(last)), &mut walk.stream);
             }
         }
@@ -370,6 +381,13 @@ impl Group {
             bytes: self.live.len() + walks,
         }
     }
+}
+
+/// The message that says where routes that are told again begin or end.
+fn says(what: Refresh, family: Family) -> Vec<u8> {
+    let mut message = Vec::new();
+    what.write(family, &mut message);
+    message
 }
 
 /// What a reader at a place of a walk has yet to be told of the table.

@@ -52,6 +52,11 @@ impl Need {
         is_there || number >= self.since_from && self.since.is_some_and(has_changed)
     }
 
+    /// Whether it is told again what it knows.
+    pub fn is_again(&self) -> bool {
+        !self.is_newcomer && self.all_from < u32::MAX
+    }
+
     /// Whether nothing has to be taken back: of that the live stream tells.
     #[inline]
     pub fn is_first(&self) -> bool {

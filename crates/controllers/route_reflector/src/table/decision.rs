@@ -43,7 +43,7 @@ pub struct Teller {
     /// Its BGP identifier.
     pub identifier: u32,
     /// The order of its address among those of all peers.
-    pub address: u32,
+    pub address: u128,
 }
 
 /// How paths are compared, by the configuration.

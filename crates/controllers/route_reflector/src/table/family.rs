@@ -73,7 +73,7 @@ impl Family {
         let number = self.routes.find_or_add(key)?;
         let before = self.routes.route(number).best().copied();
         let ended = self.routes.put(number, path);
-        if ended == Some(path) {
+        if Path::tell_the_same(ended.as_ref(), Some(&path)) {
             return Some(Change { ended, is_noted: false });
         }
         Some(Change { ended, is_noted: self.choose(number, before, judge) })
@@ -103,6 +103,11 @@ impl Family {
         Some(Change { ended: Some(ended), is_noted: self.choose(number, before, judge) })
     }
 
+    /// Marks all paths of a peer as stale. One that is told again is not.
+    pub fn mark(&mut self, peer: u16) {
+        self.routes.mark(peer);
+    }
+
     /// Chooses the best path of a route whose paths have changed. Returns whether that was noted.
     fn choose(
         &mut self,
@@ -121,7 +126,8 @@ impl Family {
         } else {
             drop(paths);
         }
-        let is_noted = self.tells_all || self.routes.route(number).best().copied() != before;
+        let after = self.routes.route(number).best();
+        let is_noted = self.tells_all || !Path::tell_the_same(after, before.as_ref());
         if is_noted {
             let place = self.log.push(number);
             self.routes.note(number, place.short());

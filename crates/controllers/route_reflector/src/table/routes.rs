@@ -68,6 +68,14 @@ struct Further {
     next: u32,
 }
 
+impl Path {
+    /// Whether others are told the same of two paths.
+    pub fn tell_the_same(one: Option<&Path>, other: Option<&Path>) -> bool {
+        let told = |path: &Path| Path { is_stale: false, ..*path };
+        one.map(told) == other.map(told)
+    }
+}
+
 impl Rest {
     /// Returns up to three bytes as they are; `None` for more.
     pub fn short(bytes: &[u8]) -> Option<Rest> {
@@ -319,6 +327,14 @@ impl Routes {
         };
         self.paths -= 1;
         Some(taken)
+    }
+
+    /// Marks all paths of a peer as stale.
+    pub fn mark(&mut self, peer: u16) {
+        let best = self.routes.iter_mut().map(|route| &mut route.best);
+        let further = self.further.iter_mut().map(|one| &mut one.path);
+        let all = best.chain(further).filter(|path| path.peer == peer);
+        all.for_each(|path| path.is_stale = path.attributes != NONE);
     }
 
     /// Makes the path of this place among [`Routes::paths`] the best one.

@@ -57,7 +57,7 @@ fn judge(path: &Path) -> Candidate {
         originator: None,
     };
     let peer = u32::from(path.peer);
-    let teller = Teller { is_external: peer == 3, identifier: peer / 2, address: peer };
+    let teller = Teller { is_external: peer == 3, identifier: peer / 2, address: u128::from(peer) };
     Candidate { rank, teller, identifier: path.identifier }
 }
 

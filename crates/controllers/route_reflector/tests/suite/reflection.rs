@@ -186,9 +186,15 @@ impl Trial {
             Is::OfOtherAs(_) => Kind::External,
         };
         let identifier = self.model.peers[usize::from(peer)].1;
-        let source = Source { kind, identifier, address: u32::from(peer) };
+        let source = Source { kind, identifier, address: u128::from(peer) };
         let writing = writing();
-        let identity = Identity { family: Family::Ipv4Unicast, writing, kind, next_hop: None };
+        let identity = Identity {
+            family: Family::Ipv4Unicast,
+            writing,
+            kind,
+            next_hop: None,
+            has_enhanced_refresh: false,
+        };
         self.reflector.open(peer, source, [identity]);
         self.known[usize::from(peer)] = Some(BTreeMap::new());
     }
@@ -198,8 +204,8 @@ impl Trial {
         write(&mut bytes);
         let (mut framing, mut left) = (Framing::default(), &bytes[..]);
         while let Some(message) = framing.next(&mut left, 4096).expect("messages") {
-            let reading = reading(Trial::is_external(peer));
-            self.reflector.update(peer, message.body, &reading).expect("it is one");
+            let mut reading = reading(Trial::is_external(peer));
+            self.reflector.update(peer, message.body, &mut reading).expect("it is one");
         }
     }
 

@@ -1,0 +1,232 @@
+//! What an operator says of the reflector.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+
+use controller_kit::keys::invalid;
+use function_kit::Invalid;
+use function_kit::sections::Prefixed;
+use protocol_bgp::families::{Family, FamilySet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::own::Kind;
+
+/// A route reflector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Config {
+    /// The own AS.
+    #[serde(rename = "as")]
+    #[schemars(range(min = 1))]
+    pub asn: u32,
+    /// The own BGP identifier.
+    pub identifier: Ipv4Addr,
+    /// The number of the cluster, which all reflectors of the same clients may share; none for the
+    /// identifier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Ipv4Addr>,
+    /// Whether routes of clients go to other clients.
+    #[serde(default = "yes")]
+    pub client_to_client: bool,
+    /// Where connections of peers are accepted; nowhere if the list is empty.
+    #[serde(default = "loopback")]
+    #[schemars(length(max = 16))]
+    pub listen: Vec<SocketAddr>,
+    /// The families of routes that peers without `families` are offered.
+    #[serde(default = "unicast")]
+    #[schemars(length(min = 1, max = 13))]
+    pub families: Vec<FamilyName>,
+    /// For how long nothing may be heard of a peer, in seconds: 0 for ever, else 3 or more. The
+    /// lower one of both sides counts.
+    #[serde(default = "hold_time_s")]
+    pub hold_time_s: u16,
+    /// Whether MED counts between paths of different neighbouring AS, too.
+    #[serde(default)]
+    pub always_compare_med: bool,
+    /// Bytes of UPDATEs of a group that are kept for peers which lag; one that lags more is told
+    /// the present state as soon as it takes bytes again.
+    #[serde(default = "stream_bytes")]
+    #[schemars(range(min = 1_048_576, max = 1_073_741_824))]
+    pub stream_bytes: u32,
+    /// The peers.
+    #[serde(default)]
+    #[schemars(length(max = 16_384))]
+    pub peers: Vec<PeerKeys>,
+    /// Networks whose hosts may connect without being named.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    pub dynamic: Vec<DynamicKeys>,
+}
+
+/// A peer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PeerKeys {
+    /// Its address.
+    pub address: IpAddr,
+    /// The port on which it listens.
+    #[serde(default = "port")]
+    #[schemars(range(min = 1))]
+    pub port: u16,
+    /// Its AS; none for the own one.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub asn: Option<u32>,
+    /// Whether it is a client; one of another AS is not.
+    #[serde(default = "yes")]
+    pub client: bool,
+    /// Whether it is waited for, and never connected to.
+    #[serde(default)]
+    pub passive: bool,
+    /// The own address towards it; none for that of the route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<IpAddr>,
+    /// The families of routes that it is offered; none for those of the reflector.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 13))]
+    pub families: Vec<FamilyName>,
+    /// The least Time To Live or Hop Limit of its packets (RFC 5082); 0 for any.
+    #[serde(default)]
+    pub ttl_min: u8,
+    /// The key by which segments are signed (RFC 2385); none for no signatures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 80))]
+    pub md5: Option<String>,
+    /// Whether the reflector's own address is the next hop of routes that a peer of another AS is
+    /// told; else next hops stay.
+    #[serde(default)]
+    pub next_hop_self: bool,
+}
+
+/// A network whose hosts may connect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DynamicKeys {
+    /// The network.
+    pub network: Prefixed<IpAddr>,
+    /// The AS of its hosts; none for the own one.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub asn: Option<u32>,
+    /// Whether they are clients.
+    #[serde(default = "yes")]
+    pub client: bool,
+    /// Most of them at once.
+    #[serde(default = "dynamic_max")]
+    #[schemars(range(min = 1, max = 16_384))]
+    pub peers_max: u32,
+}
+
+/// The name of a family of routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct FamilyName(pub Family);
+
+impl TryFrom<String> for FamilyName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<FamilyName, String> {
+        Family::from_str(&name).map(FamilyName).map_err(|error| error.to_string())
+    }
+}
+
+impl From<FamilyName> for String {
+    fn from(name: FamilyName) -> String {
+        name.0.to_string()
+    }
+}
+
+impl JsonSchema for FamilyName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FamilyName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: Vec<_> = protocol_bgp::families::FAMILIES.iter().map(|row| row.name).collect();
+        schemars::json_schema!({"type": "string", "enum": names})
+    }
+}
+
+impl Config {
+    /// Checks what one key says of another.
+    ///
+    /// # Errors
+    /// The first key that cannot be used.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.identifier.is_unspecified() {
+            let what = "is 0.0.0.0, which is nobody's".to_owned();
+            return Err(invalid("identifier", what, "Give an address of this host"));
+        }
+        if matches!(self.hold_time_s, 1 | 2) {
+            let what = format!("is {}, which no peer accepts", self.hold_time_s);
+            return Err(invalid("hold-time-s", what, "Give 0 for ever, or 3 or more"));
+        }
+        let mut addresses: Vec<IpAddr> = self.peers.iter().map(|peer| peer.address).collect();
+        addresses.sort_unstable();
+        if let Some(two) = addresses.windows(2).find(|two| two[0] == two[1]) {
+            let what = format!("has {} twice", two[0]);
+            return Err(invalid("peers", what, "Name each address once"));
+        }
+        for peer in &self.peers {
+            let is_mixed = |local: &IpAddr| local.is_ipv4() != peer.address.is_ipv4();
+            if peer.local.as_ref().is_some_and(is_mixed) {
+                let what = format!("of {} is of the other version of IP", peer.address);
+                return Err(invalid("local", what, "Give an address of the peer's version"));
+            }
+            if peer.md5.is_some() && self.listen.is_empty() && peer.passive {
+                let what = format!("has {}, which nothing listens for", peer.address);
+                return Err(invalid("peers", what, "Set `listen`, or leave `passive` out"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the number of the cluster.
+    pub fn cluster_id(&self) -> u32 {
+        self.cluster.unwrap_or(self.identifier).to_bits()
+    }
+
+    /// Returns the families of a list, or the reflector's own where that is empty.
+    pub fn families_of(&self, list: &[FamilyName]) -> FamilySet {
+        let list = if list.is_empty() { &self.families } else { list };
+        list.iter().map(|name| name.0).collect()
+    }
+
+    /// Returns what a peer of an AS is to the reflector.
+    pub fn kind_of(&self, asn: Option<u32>, is_client: bool) -> Kind {
+        match (asn.is_none_or(|asn| asn == self.asn), is_client) {
+            (false, _) => Kind::External,
+            (true, true) => Kind::Client,
+            (true, false) => Kind::Internal,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn port() -> u16 {
+    protocol_bgp::config::PORT
+}
+
+fn loopback() -> Vec<SocketAddr> {
+    vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port()))]
+}
+
+fn unicast() -> Vec<FamilyName> {
+    vec![FamilyName(Family::Ipv4Unicast), FamilyName(Family::Ipv6Unicast)]
+}
+
+fn hold_time_s() -> u16 {
+    90
+}
+
+fn stream_bytes() -> u32 {
+    64 << 20
+}
+
+fn dynamic_max() -> u32 {
+    1024
+}

@@ -1,0 +1,212 @@
+//! The peers with their sessions, and what each is to the reflector.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use function_kit::sections::Prefixed;
+use protocol_bgp::config::{self as bgp, Restart};
+use protocol_bgp::families::FamilySet;
+use protocol_bgp::negotiated::PeerRestart;
+use protocol_bgp::peer::Peer;
+use protocol_kit::{Random, Secret, Socket, StreamOptions, Time};
+
+use crate::config::{Config, PeerKeys};
+use crate::own::Kind;
+
+/// A peer.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub peer: Peer,
+    pub kind: Kind,
+    pub next_hop_self: bool,
+    /// The place of the network by which it may connect; `None` for one that is named.
+    pub network: Option<usize>,
+    /// Until when its routes are kept, and of which families, after its session has ended.
+    pub kept: Option<(Time, FamilySet)>,
+    /// What it has said of a restart, while its session stands.
+    pub restart: Option<PeerRestart>,
+    /// When it is to be looked at, as [`Peers::due`] has it.
+    due: Option<Time>,
+}
+
+/// All peers.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    /// By number; numbers of peers that are gone are used again.
+    pub entries: Vec<Option<Entry>>,
+    by_address: BTreeMap<IpAddr, u16>,
+    /// Whose the connections are that peers have begun.
+    accepted: BTreeMap<Socket, u16>,
+    due: BTreeSet<(Time, u16)>,
+    /// Peers by network.
+    pub of_network: Vec<u32>,
+}
+
+impl Peers {
+    /// The peers that the configuration names, which are looked for from now on.
+    pub fn new(config: &Config, random: &mut Random) -> Peers {
+        let of_network = vec![0; config.dynamic.len()];
+        let mut peers = Peers { of_network, ..Peers::default() };
+        for keys in &config.peers {
+            peers.add(config, keys, None, random);
+        }
+        peers
+    }
+
+    /// Adds a peer and returns its number; `None` where there are no more.
+    pub fn add(
+        &mut self,
+        config: &Config,
+        keys: &PeerKeys,
+        network: Option<usize>,
+        random: &mut Random,
+    ) -> Option<u16> {
+        let free = self.entries.iter().position(Option::is_none);
+        let at = free.unwrap_or(self.entries.len());
+        let number = u16::try_from(at).ok().filter(|number| *number < PEERS_MAX)?;
+        if free.is_none() {
+            self.entries.push(None);
+        }
+        let mut peer = Peer::new(session(config, keys), outgoing(number), random.bits());
+        peer.start(Time::ZERO);
+        self.entries[at] = Some(Entry {
+            peer,
+            kind: config.kind_of(keys.asn, keys.client),
+            next_hop_self: keys.next_hop_self,
+            network,
+            kept: None,
+            restart: None,
+            due: None,
+        });
+        self.by_address.insert(keys.address.to_canonical(), number);
+        if let Some(network) = network {
+            self.of_network[network] += 1;
+        }
+        self.look_at(number);
+        Some(number)
+    }
+
+    /// Forgets a peer.
+    pub fn remove(&mut self, number: u16) {
+        let Some(entry) = self.entries[usize::from(number)].take() else { return };
+        self.by_address.remove(&entry.peer.config().peer.to_canonical());
+        if let Some(due) = entry.due {
+            self.due.remove(&(due, number));
+        }
+        if let Some(network) = entry.network {
+            self.of_network[network] -= 1;
+        }
+    }
+
+    /// Returns a peer by its number.
+    pub fn get_mut(&mut self, number: u16) -> Option<&mut Entry> {
+        self.entries.get_mut(usize::from(number))?.as_mut()
+    }
+
+    /// Returns the number of the peer of an address.
+    pub fn of_address(&self, address: IpAddr) -> Option<u16> {
+        self.by_address.get(&address.to_canonical()).copied()
+    }
+
+    /// Returns the number of the peer whose connection this is.
+    pub fn of_socket(&self, socket: Socket) -> Option<u16> {
+        let outgoing = u16::try_from(socket.0.checked_sub(OUTGOING)?).ok();
+        let known = |number: &u16| {
+            self.entries.get(usize::from(*number)).is_some_and(Option::is_some)
+        };
+        outgoing.filter(known).or_else(|| self.accepted.get(&socket).copied())
+    }
+
+    /// Notes whose a connection is that a peer has begun.
+    pub fn accept(&mut self, socket: Socket, number: u16) {
+        self.accepted.insert(socket, number);
+    }
+
+    /// A connection is there no more.
+    pub fn closed(&mut self, socket: Socket) {
+        self.accepted.remove(&socket);
+    }
+
+    /// Notes when a peer has something to do, after something has happened with it.
+    pub fn look_at(&mut self, number: u16) {
+        let Some(entry) = self.entries[usize::from(number)].as_mut() else { return };
+        let kept = entry.kept.map(|(until, _)| until);
+        let due = entry.peer.deadline().into_iter().chain(kept).min();
+        if due == entry.due {
+            return;
+        }
+        if let Some(before) = std::mem::replace(&mut entry.due, due) {
+            self.due.remove(&(before, number));
+        }
+        if let Some(due) = due {
+            self.due.insert((due, number));
+        }
+    }
+
+    /// Returns the first time at which a peer has something to do, and which.
+    pub fn due(&self) -> Option<(Time, u16)> {
+        self.due.first().copied()
+    }
+
+    /// Returns all peers with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &Entry)> {
+        let all = self.entries.iter().enumerate();
+        all.filter_map(|(number, entry)| Some((number as u16, entry.as_ref()?)))
+    }
+}
+
+/// What is said to a peer.
+fn session(config: &Config, keys: &PeerKeys) -> bgp::Config {
+    let asn = keys.asn.unwrap_or(config.asn);
+    let families = config.families_of(&keys.families);
+    let md5 = keys.md5.as_ref().map(|key| (keys.address, Secret(key.clone().into_bytes())));
+    let options = StreamOptions {
+        ttl: (keys.ttl_min > 0).then_some(u8::MAX),
+        ttl_min: keys.ttl_min,
+        md5: md5.into_iter().collect(),
+        ..StreamOptions::default()
+    };
+    bgp::Config {
+        port: keys.port,
+        local: keys.local,
+        is_passive: keys.passive,
+        hold_time_s: config.hold_time_s,
+        connect_retry: CONNECT_RETRY,
+        families,
+        receives_paths: families,
+        restart: Some(Restart { has_notification: true, ..Restart::default() }),
+        options,
+        ..bgp::Config::new(config.asn, config.identifier.to_bits(), keys.address, asn)
+    }
+}
+
+/// Returns whether an address is in a network.
+pub(crate) fn holds(network: Prefixed<IpAddr>, address: IpAddr) -> bool {
+    let (own, bits, len) = match (network.address, address.to_canonical()) {
+        (IpAddr::V4(own), IpAddr::V4(other)) => {
+            (u128::from(own.to_bits()) << 96, u128::from(other.to_bits()) << 96, network.len)
+        }
+        (IpAddr::V6(own), IpAddr::V6(other)) => (own.to_bits(), other.to_bits(), network.len),
+        _ => return false,
+    };
+    let behind = u32::from(len);
+    behind == 0 || (own ^ bits) >> (128 - behind) == 0
+}
+
+/// The number of the connection that the reflector begins with a peer.
+fn outgoing(number: u16) -> Socket {
+    Socket(OUTGOING + u32::from(number))
+}
+
+/// Numbers below are those of listeners.
+pub(crate) const OUTGOING: u32 = 1 << 8;
+
+/// From here on connections are those that peers begin.
+pub(crate) const ACCEPTED: u32 = OUTGOING + (1 << 16);
+
+/// Numbers of peers.
+const PEERS_MAX: u16 = 16_384;
+
+/// The longest time until a connection is tried again.
+const CONNECT_RETRY: Duration = Duration::from_secs(30);

@@ -1,0 +1,69 @@
+//! What a person sees.
+
+use protocol_bgp::families::FAMILIES;
+use serde_json::{Value, json};
+
+use crate::machine::RouteReflector;
+use crate::own::Kind;
+
+/// Peers, routes by family, groups, and what was counted.
+pub(crate) fn show(all: &RouteReflector) -> Value {
+    let peers = all.peers.iter().map(|(_, entry)| {
+        let (state, _) = entry.peer.state();
+        let counters = entry.peer.counters();
+        json!({
+            "address": entry.peer.config().peer,
+            "as": entry.peer.config().peer_as,
+            "kind": name(entry.kind),
+            "state": format!("{state:?}").to_lowercase(),
+            "updates": counters.updates,
+            "sessions": counters.established,
+            "lost": counters.lost,
+            "last": entry.peer.last().map(ToString::to_string),
+        })
+    });
+    let peers: Vec<Value> = peers.collect();
+    let families = FAMILIES.iter().filter_map(|row| {
+        let (routes, paths) = all.reflector.count(row.family);
+        let groups: Vec<Value> = all
+            .reflector
+            .groups(row.family)
+            .map(|(identity, shown)| {
+                json!({
+                    "kind": name(identity.kind),
+                    "peers": shown.peers,
+                    "walking": shown.walking,
+                    "bytes": shown.bytes,
+                })
+            })
+            .collect();
+        let is_used = routes > 0 || !groups.is_empty();
+        is_used.then(|| {
+            json!({"family": row.name, "routes": routes, "paths": paths, "groups": groups})
+        })
+    });
+    let families: Vec<Value> = families.collect();
+    let counters = all.reflector.counters();
+    json!({
+        "peers": peers,
+        "families": families,
+        "attributes": all.reflector.attributes(),
+        "memory-bytes": all.reflector.memory(),
+        "counters": {
+            "announced": counters.announced,
+            "withdrawn": counters.withdrawn,
+            "loops": counters.loops,
+            "no-room": counters.no_room,
+            "disabled": counters.disabled,
+            "treated-as-withdrawn": counters.treated_as_withdrawn,
+        },
+    })
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Client => "client",
+        Kind::Internal => "internal",
+        Kind::External => "external",
+    }
+}

@@ -13,6 +13,7 @@ mod interrupted;
 mod nat;
 mod nat_process;
 mod past;
+mod past_ipfix;
 mod report;
 mod runs;
 mod serve;

@@ -15,6 +15,7 @@ mod nat_process;
 mod past;
 mod past_ipfix;
 mod report;
+mod row_files;
 mod runs;
 mod serve;
 mod smoke;

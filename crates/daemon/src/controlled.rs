@@ -129,7 +129,7 @@ impl Daemon {
             match self.running.read(text) {
                 Ok(update) => {
                     updates.push(update);
-                    lines.push(line);
+                    lines.push((line, text));
                 }
                 Err(why) => told.refuse(line, why),
             }
@@ -146,7 +146,16 @@ impl Daemon {
                     lines.by_ref().take(count as usize).for_each(drop);
                 }
                 Settled::Refused(refusal) => {
-                    told.refuse(lines.next().unwrap_or_default(), refusal.to_string());
+                    let (line, text) = lines.next().unwrap_or_default();
+                    let advice = match told.is_said_in_words() {
+                        true => self.running.advice(text, refusal),
+                        false => String::new(),
+                    };
+                    let why = match &*advice {
+                        "" => refusal.to_string(),
+                        advice => format!("{refusal}; {advice}"),
+                    };
+                    told.refuse(line, why);
                 }
             }
         }

@@ -27,10 +27,15 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// Whether the next that does not take effect is told in words.
+    pub fn is_said_in_words(&self) -> bool {
+        self.errors.len() < ERRORS_MAX
+    }
+
     /// One more that did not take effect, by its line.
     pub fn refuse(&mut self, line: u64, why: String) {
         self.refused += 1;
-        if self.errors.len() < ERRORS_MAX {
+        if self.is_said_in_words() {
             self.errors.push((line, why));
         }
     }

@@ -217,6 +217,14 @@ impl Team {
         }
     }
 
+    /// Returns what helps where a change was refused, by the text of its JSON.
+    pub fn advice(&self, text: &[u8], why: Refusal) -> String {
+        match self.config.update_of(text) {
+            Some(Ok(update)) => self.config.advice(&update, why),
+            _ => String::new(),
+        }
+    }
+
     /// Returns the number of changes that [`Team::reconfigure`] would apply.
     ///
     /// # Errors

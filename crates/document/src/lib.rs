@@ -1,15 +1,18 @@
 //! Files that people write: YAML as values that know their lines, and errors that name file, line,
 //! key and what to do.
 //!
-//! What such a file means is its reader's matter. Deliberately has no includes, no variables and no
-//! tags; nothing a file holds makes it panic or take more memory than its size allows.
+//! What such a file means is its reader's matter, but for one thing: keys that name other files
+//! ([`names_files`]) mean those beside it. Deliberately has no includes, no variables and no tags;
+//! nothing a file holds makes it panic or take more memory than its size allows.
 
+mod beside;
 mod document;
 mod error;
 pub mod load;
 mod text;
 pub mod tree;
 
+pub use beside::names_files;
 pub use document::{Document, Origin, kind};
 pub use error::DocumentError;
 pub use text::{ENDS, SIZE_BYTES_MAX, read_text};

@@ -43,6 +43,7 @@ impl Document {
                 .map_err(|error| syntax_error(kind, file, &error))?;
         let line = parsed.referenced.line() as u32;
         let tree = parsed.value.into_tree(&Arc::from(file), String::new(), line);
+        let tree = tree.with_files_beside();
         match &tree.node {
             Node::Map(_) => Ok(tree),
             other => {

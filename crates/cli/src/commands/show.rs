@@ -56,7 +56,8 @@ pub struct Args {
     /// With `--for`: those that there were at this time, as RFC 3339 has it, from a log of a NAT
     #[arg(long, value_name = "TIME", requires = "sought", requires = "log")]
     at: Option<Timestamp>,
-    /// With `--at`: a file of lines of syslog (RFC 5424) as the NAT has sent them; may be repeated
+    /// With `--at`: a file of lines of syslog (RFC 5424) as the NAT has sent them, or of messages
+    /// of IPFIX (RFC 5655); may be repeated, in the order of their times
     #[arg(long, value_name = "FILE", requires = "at")]
     log: Vec<PathBuf>,
     /// With `alarms`: show those that are over, too
@@ -262,7 +263,7 @@ fn past(args: &Args, sought: Sought, at: Timestamp) -> Result<Exit, Problem> {
         true => print_json(&found.entries)?,
         false => print(&table_text(&found.entries))?,
     }
-    if let Some(remark) = found.remark(at) {
+    for remark in &found.remarks {
         tell(&format!("note: {remark}\n"));
     }
     Ok(Exit::Passed)

@@ -17,7 +17,7 @@ use controller_kit::{Action, Controller, Event, Link, Setup};
 use engine::Function;
 use function_kit::NetworkFunction;
 use function_kit::erased::configured;
-use function_l3_router::{L3Router, Pipeline, Update, config};
+use function_l3_router::{L3Router, Pipeline, Said, config};
 use machine::clock::Clock;
 use protocol_kit::{Arrival, Input, Interface, Machine, Output, Random, Socket, Time};
 
@@ -95,7 +95,7 @@ impl Bench {
             let Output::Report(Action::Updates(updates)) = output else { continue };
             let start = Instant::now();
             for update in &updates {
-                let update: Update = *update.typed().expect("one of the router");
+                let update: Said = *update.typed().expect("one of the router");
                 self.pipeline.apply(update, 0).expect("there is room");
             }
             self.routing += start.elapsed();

@@ -8,7 +8,7 @@ use controller_kit::{Action, Alarm, Controller, Event, Refusal, Setup, Severity}
 use controller_routing::Routing;
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
-use function_l3_router::Update;
+use function_l3_router::{Said, Update};
 use protocol_fpm::{Fpm, Limited, Report};
 use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
 use serde_json::Value;
@@ -64,8 +64,12 @@ impl Controller for Frr {
 
     fn new(config: &Config, setup: Setup<'_>) -> Result<Frr, Invalid> {
         config.validate()?;
-        let state: Vec<Update> =
-            setup.state.iter().filter_map(|update| update.typed().copied()).collect();
+        let state: Vec<Update> = setup
+            .state
+            .iter()
+            .filter_map(|update| update.typed::<Said>())
+            .map(|said| said.numbered())
+            .collect();
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let (settle, keep) = (seconds(config.settle_s), seconds(config.keep_s));
         let (at, routes_max) = (config.endpoint()?, config.routes_max);
@@ -148,7 +152,7 @@ impl Machine for Frr {
         if changes.is_empty() {
             return None;
         }
-        let changes = changes.into_iter().map(AnyUpdate::of).collect();
+        let changes = changes.into_iter().map(|update| AnyUpdate::of(update.said())).collect();
         Some(Output::Report(Action::Updates(changes)))
     }
 

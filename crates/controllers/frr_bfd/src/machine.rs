@@ -139,7 +139,12 @@ impl Machine for FrrBfd {
         if !self.sessions.is_waiting() {
             return None;
         }
-        let updates = self.sessions.hand_over().into_iter().map(AnyUpdate::of).collect();
+        let updates = self
+            .sessions
+            .hand_over()
+            .into_iter()
+            .map(|update| AnyUpdate::of(update.said()))
+            .collect();
         Some(Output::Report(Action::Passing(updates)))
     }
 

@@ -11,7 +11,7 @@ use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured, config_of};
 use function_kit::sections::function_key;
 use function_l3_router::config::{Mac, Prefixed};
-use function_l3_router::{L3Router, Update};
+use function_l3_router::{L3Router, Said, Update};
 use protocol_kit::{Input, Machine, Output, Time};
 use protocol_netlink::{Follows, Netlink, Report};
 use serde_json::{Map, Value, json};
@@ -76,8 +76,12 @@ impl Controller for Kernel {
             let remedy = "Set 'resolve: true', or remove `neighbours` from 'follow'";
             return Err(function_key("resolve", what, remedy));
         }
-        let state: Vec<Update> =
-            setup.state.iter().filter_map(|update| update.typed().copied()).collect();
+        let state: Vec<Update> = setup
+            .state
+            .iter()
+            .filter_map(|update| update.typed::<Said>())
+            .map(|said| said.numbered())
+            .collect();
         let follows = Follows {
             addresses: config.follows(Followed::Addresses),
             neighbours: config.follows(Followed::Neighbours),
@@ -243,7 +247,7 @@ impl Machine for Kernel {
         if changes.is_empty() {
             return None;
         }
-        let changes = changes.into_iter().map(AnyUpdate::of).collect();
+        let changes = changes.into_iter().map(|update| AnyUpdate::of(update.said())).collect();
         Some(Output::Report(Action::Passing(changes)))
     }
 

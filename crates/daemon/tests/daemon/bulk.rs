@@ -93,3 +93,19 @@ fn what_control_did_to_rows_outlives_a_restart_whatever_became_of_the_file() {
     let error = try_start(ROUTER, true, folder).err().expect("there is no file").to_string();
     assert!(error.contains("function.route-files: ") && error.contains("No such file"), "{error}");
 }
+
+/// Wherever the daemon was started: its file and those that it names are moved together.
+#[test]
+fn files_are_those_beside_the_one_that_names_them() {
+    let folder = folder();
+    write(&folder, &routes());
+    let text = ROUTER.replace("@/routes", "routes");
+    let run = try_start(&text, true, Arc::clone(&folder)).expect("it starts");
+    assert_eq!(used(&run), 5000 + 4 + 2);
+    // A missing one is told by the whole path.
+    run.rewrite(&ROUTER.replace("[@/routes]", "[{path: sub/absent, vrf: 0}]"));
+    let refused = run.ask(Ask::Reload).expect_err("there is none").to_string();
+    let absent = folder.path().join("sub/absent");
+    assert!(refused.contains(&format!("{}: No such file", absent.display())), "{refused}");
+    run.stop().expect("it ends well");
+}

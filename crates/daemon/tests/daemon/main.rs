@@ -12,5 +12,6 @@ mod gateway;
 mod journals;
 mod kit;
 mod metrics;
+mod names;
 mod nat;
 mod ports;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::{Port, Worker, WorkerHandle};
 use function_kit::NetworkFunction;
-use function_l3_router::{Config, L3Router, Pipeline, Update};
+use function_l3_router::{Config, L3Router, Pipeline, Said};
 use machine::clock::{self, Clock, Ticks};
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ fn frame(number: u32) -> Vec<u8> {
     frame
 }
 
-fn worker() -> (Worker<Pipeline>, WorkerHandle<Update>) {
+fn worker() -> (Worker<Pipeline>, WorkerHandle<Said>) {
     let routes: Vec<Value> = (0..ROUTES)
         .map(|number| {
             let [a, b, c, _] = address(number);
@@ -105,7 +105,7 @@ fn worker() -> (Worker<Pipeline>, WorkerHandle<Update>) {
 }
 
 /// The change of a number: a network comes, leads elsewhere, and goes.
-fn change(number: u64) -> Update {
+fn change(number: u64) -> Said {
     let place = (number % CHANGING) as u32;
     let prefix = format!("{}.{}.{}.0/24", 60 + (place >> 16), place >> 8 & 255, place & 255);
     let kind = ["set-route", "set-route", "remove-route"][(number / CHANGING % 3) as usize];
@@ -138,7 +138,7 @@ fn main() {
             true => (round as f64 * alone / clock.ticks_per_second() * PER_S) as u64,
             false => 0,
         };
-        let mut prepared: Vec<Vec<Update>> = (0..due(ROUNDS).div_ceil(BULK))
+        let mut prepared: Vec<Vec<Said>> = (0..due(ROUNDS).div_ceil(BULK))
             .rev()
             .map(|bulk| (0..BULK).map(|one| change(asked + bulk * BULK + one)).collect())
             .collect();

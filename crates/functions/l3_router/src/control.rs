@@ -10,7 +10,7 @@ use stages::virtuals::Virtual;
 use wire::MacAddr;
 
 use super::config::{
-    AclRule, BfdSession, List, Mac, Network, NextHop, Policer, PortName, Prefixed,
+    AclRule, BfdSession, List, Mac, Network, NextHop, Policer, PortName, Prefixed, ToHop,
 };
 use super::state::{State, host};
 
@@ -203,6 +203,10 @@ pub enum Update<H = u32> {
     /// No route is watched any more.
     UnwatchRoutes {},
 }
+
+/// A change at run time as people say it, with names of next hops that the router has when it comes
+/// to the change.
+pub type Said = Update<ToHop>;
 
 mod said;
 

@@ -111,8 +111,6 @@ fn address_of(hop: &NextHop, of: IpAddr) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use engine::Function;
-
     use super::super::config::{Config, Mac, Prefixed, UPLINK};
     use super::super::control::Update;
     use super::*;
@@ -142,7 +140,7 @@ mod tests {
         for (text, next_hop, vrf) in routes {
             let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
             let update = Update::SetRoute { prefix, next_hop, vrf };
-            router.apply(update, 0).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+            router.change(update, 0).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
         }
         let found = |table: &str, address: &str| {
             let table = tables::NAMES.iter().position(|name| *name == table).expect("a table");

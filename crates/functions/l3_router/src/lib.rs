@@ -83,9 +83,12 @@ pub mod services;
 
 pub mod control;
 
+mod changes;
+
 mod options;
 mod own;
 
+mod passing;
 mod reload;
 
 mod tables;
@@ -96,8 +99,7 @@ mod shown;
 
 pub use self::bulk::read as read_files;
 pub use self::config::Config;
-use self::config::ToHop;
-pub use self::control::Update;
+pub use self::control::{Said, Update};
 pub use self::pipeline::Pipeline;
 use engine::Refusal;
 use function_kit::{
@@ -124,8 +126,8 @@ impl NetworkFunction for L3Router {
     const LINES_TOLD_BY: Option<&'static str> = Some("rules-logged");
 
     type Config = Config;
-    type Update = Update;
-    type Said = Update<ToHop>;
+    type Update = Said;
+    type Said = Said;
     type Function = Pipeline;
 
     /// TIPSY's router sends on what has no route.
@@ -144,11 +146,12 @@ impl NetworkFunction for L3Router {
         config.from_files.remarks.to_vec()
     }
 
-    fn meant(config: &Config, said: Update<ToHop>) -> Result<Update, Invalid> {
-        said.meant(config)
+    /// Names are those that the router has when it comes to the change.
+    fn meant(_: &Config, said: Said) -> Result<Said, Invalid> {
+        Ok(said)
     }
 
-    fn advice(config: &Config, update: &Update, why: Refusal) -> String {
+    fn advice(config: &Config, update: &Said, why: Refusal) -> String {
         control::advice(config, update, why)
     }
 
@@ -204,23 +207,24 @@ impl NetworkFunction for L3Router {
         function.set_mtu(port, mtu);
     }
 
-    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Said>, Invalid> {
         let mut changes = reload::difference(running, wanted)?;
         changes.extend(services::reload::difference(running, wanted)?);
-        Ok(changes)
+        Ok(said(changes))
     }
 
-    fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
-        let mut changes = reload::undoing(running, applied);
-        changes.extend(services::reload::undoing(running, applied));
-        changes
+    fn undoing(running: &Config, applied: &[Said]) -> Vec<Said> {
+        let applied = numbered(applied);
+        let mut changes = reload::undoing(running, &applied);
+        changes.extend(services::reload::undoing(running, &applied));
+        said(changes)
     }
 
-    fn steering(_: &Config, _: &Update) -> Option<u32> {
+    fn steering(_: &Config, _: &Said) -> Option<u32> {
         None
     }
 
-    fn memory(config: &Config, shard: Shard, function: &Pipeline, now: Ticks) -> Vec<Update> {
+    fn memory(config: &Config, shard: Shard, function: &Pipeline, now: Ticks) -> Vec<Said> {
         let mut parts = Vec::new();
         loop {
             let more = Self::memory_part(config, shard, function, now, parts.last());
@@ -236,24 +240,25 @@ impl NetworkFunction for L3Router {
         _: Shard,
         function: &Pipeline,
         _: Ticks,
-        last: Option<&Update>,
-    ) -> Vec<Update> {
+        last: Option<&Said>,
+    ) -> Vec<Said> {
         let mut part = Vec::new();
         if last.is_none() {
             part.extend(own::memory(config, function));
             part.extend(services::reload::memory(config, function.services()));
         }
         // Routes come last, for it is behind the last one that the next part goes on.
-        part.extend(reload::part(function.state(), last));
-        part
+        let last = last.map(|last| last.numbered());
+        part.extend(reload::part(function.state(), last.as_ref()));
+        said(part)
     }
 
     /// What the host has comes first: next hops are watched from its addresses.
-    fn remembered(config: &Config, parts: Vec<Update>) -> Vec<Update> {
+    fn remembered(config: &Config, parts: Vec<Said>) -> Vec<Said> {
         let (tables, mut all): (Vec<Update>, Vec<Update>) =
-            parts.into_iter().partition(reload::is_its);
+            numbered(&parts).into_iter().partition(reload::is_its);
         all.extend(reload::remembered(config, &tables));
-        all
+        said(all)
     }
 
     fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
@@ -288,4 +293,14 @@ impl NetworkFunction for L3Router {
     ) -> TablePage {
         tables::page(function, table, from, limit)
     }
+}
+
+/// Changes as they are said, by numbers alone.
+fn said(changes: Vec<Update>) -> Vec<Said> {
+    changes.into_iter().map(Update::said).collect()
+}
+
+/// Changes that the router itself has said.
+fn numbered(changes: &[Said]) -> Vec<Update> {
+    changes.iter().map(|change| change.numbered()).collect()
 }

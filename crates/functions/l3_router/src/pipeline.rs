@@ -19,7 +19,7 @@ use wire::{ethernet, ipv4, ipv6};
 
 use super::advertise::Advertiser;
 use super::config::Config;
-use super::control::{self, Update};
+use super::control::{Said, Update};
 use super::groups;
 use super::host::Host;
 use super::interfaces::{Unknown, own_of};
@@ -42,14 +42,14 @@ pub struct Pipeline {
     features: Features,
     /// What frames without anything special look like; taken out while a batch is checked.
     plain: Plain,
-    services: Services,
+    pub(super) services: Services,
     pub(super) scratch: Scratch,
     pub(super) host: Option<Host>,
     pub(super) neighbours: Option<Neighbours>,
     pub(super) liveness: Option<Liveness>,
     pub(super) workers: Workers,
     pub(super) advertiser: Option<Advertiser>,
-    watched: Watched,
+    pub(super) watched: Watched,
     reassembly: Option<Reassembly>,
     pub(super) made: Option<Made>,
     /// Where a fragment is put together.
@@ -86,7 +86,7 @@ enum Stage {
 }
 
 impl Function for Pipeline {
-    type Update = Update;
+    type Update = Said;
     const STAGES: &'static [&'static str] = &[
         "check",
         "reverse-path",
@@ -159,27 +159,10 @@ impl Function for Pipeline {
         stages.lap(Stage::Rewrite as usize, batch.len());
     }
 
-    fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
-        if let Some(done) = self.services.apply(&update, now) {
-            return done;
-        }
-        if let Some(done) = self.watched.apply(&self.state, &update, now) {
-            return done;
-        }
-        if let Some(done) = self.apply_own(&update, now) {
-            self.watched.follow(&self.state, &update, now);
-            return done;
-        }
-        if let Some(done) = self.apply_bfd(&update, now) {
-            return done;
-        }
-        self.may_watch(&update)?;
-        control::apply(&mut self.state, &update)?;
-        self.watched.follow(&self.state, &update, now);
-        self.forget(&update);
-        self.watch(&update, now);
-        self.state.reach_tunnels();
-        Ok(())
+    fn apply(&mut self, update: Said, now: Ticks) -> Result<(), Refusal> {
+        let state = &self.state;
+        let update = update.by_numbers(|name| state.named(name).ok_or(Refusal::NotFound))?;
+        self.change(update, now)
     }
 
     fn reads_datagrams(&self) -> &'static [u16] {

@@ -6,6 +6,7 @@ use function_kit::Invalid;
 use super::config::{Config, Network, NextHop};
 use super::control::Update;
 use super::groups::Groups;
+use super::passing::Taken;
 use super::state::State;
 
 /// Routes, next hops and groups may come, go and change; everything else is part of what a packet's
@@ -183,28 +184,30 @@ impl Objects {
         let leads_elsewhere = |route: &Network, hop: &u32| self.routes.get(route) != Some(hop);
         let set = wanted.routes.iter().filter(|(route, hop)| leads_elsewhere(route, hop));
         let gone = self.routes.keys().filter(|route| !wanted.routes.contains_key(route));
-        let departing = self.next_hops.keys().filter(|n| !wanted.next_hops.contains_key(n));
-        // A next hop's address may pass from one to another: whoever loses it goes first.
-        let losing = arriving.clone().filter_map(|(number, _)| {
-            let old = self.next_hops.get(number)?;
-            let bare = NextHop { ip: None, ipv6: None, ..*old };
-            (bare != *old).then_some(Update::SetNextHop { number: *number, next_hop: bare })
-        });
+        // An address or name may pass from one next hop to another: whoever loses it goes first.
+        let taken = Taken::by(&wanted.next_hops);
+        let mut losing = Vec::new();
+        let mut departing = Vec::new();
+        for (&number, old) in &self.next_hops {
+            let new = wanted.next_hops.get(&number);
+            match taken.giving_way(number, old, new) {
+                Some(change) => losing.push(change),
+                None if new.is_none() => departing.push(Update::RemoveNextHop { number }),
+                None => {}
+            }
+        }
         let sets = |(route, &next_hop): (&Network, &u32)| Update::SetRoute {
             prefix: route.prefix(),
             next_hop,
             vrf: route.vrf,
         };
         losing
-            .chain(
-                arriving
-                    .clone()
-                    .map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop }),
-            )
+            .into_iter()
+            .chain(arriving.map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop }))
             .chain(self.members_to(wanted))
             .chain(set.map(sets))
             .chain(gone.map(|one| Update::RemoveRoute { prefix: one.prefix(), vrf: one.vrf }))
-            .chain(departing.map(|&number| Update::RemoveNextHop { number }))
+            .chain(departing)
             .collect()
     }
 
@@ -279,7 +282,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::config::{DOWNLINK, Group, Mac, Member, Prefixed, Route, UPLINK};
-    use super::super::{L3Router, Pipeline};
+    use super::super::{L3Router, Pipeline, Said};
     use super::*;
     use wire::MacAddr;
 
@@ -315,18 +318,19 @@ mod tests {
     }
 
     fn memory(config: &Config, router: &Pipeline) -> Vec<Update> {
-        L3Router::memory(config, Shard::WHOLE, router, 0)
+        let memory = L3Router::memory(config, Shard::WHOLE, router, 0);
+        memory.into_iter().map(Said::numbered).collect()
     }
 
     fn leads_to(running: &Config, wanted: &Config) {
         let mut pipeline = Pipeline::new(running, clock(), 0).expect("a small router");
         let changes = difference(running, wanted).expect("only tables differ");
         for update in &changes {
-            pipeline.apply(*update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+            pipeline.change(*update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
         }
         assert_eq!(memory(wanted, &pipeline), []);
         for update in undoing(running, &changes) {
-            pipeline.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+            pipeline.change(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
         }
         assert_eq!(memory(running, &pipeline), []);
     }
@@ -370,6 +374,19 @@ mod tests {
         swapped.next_hops[1].ip = swapped.next_hops[0].ip.take();
         leads_to(&one, &swapped);
         leads_to(&swapped, &one);
+        // The first of a list goes, and the others move up; they are asked for, or not.
+        for mac in [Mac(MacAddr::ZERO), neighbour(1, None).mac] {
+            let hop = |last: u8| NextHop { mac, ..neighbour(1, Some(&format!("10.1.0.{last}"))) };
+            let all = |lasts: &[u8]| Config {
+                resolve: true,
+                next_hops: lasts.iter().map(|last| hop(*last)).collect(),
+                routes: vec![route("198.51.100.0/24", 0)],
+                ..config()
+            };
+            leads_to(&all(&[2, 3, 4]), &all(&[3, 4]));
+            leads_to(&all(&[3, 4]), &all(&[2, 3, 4]));
+            leads_to(&all(&[2, 3]), &all(&[3, 5]));
+        }
         let small = Config { next_hop_capacity: 2, ..config() };
         let more = Config { next_hops: vec![neighbour(1, None); 3], ..small.clone() };
         assert_eq!(difference(&small, &more).expect_err("no room").key, "next-hop-capacity");
@@ -385,11 +402,11 @@ mod tests {
         other.routes.push(route("192.88.99.0/24", 1));
         other.next_hops[0].port = DOWNLINK;
         for update in difference(&config(), &other).expect("only tables differ") {
-            one.apply(update, 0).expect("possible");
+            one.change(update, 0).expect("possible");
         }
         let remembered = memory(&config(), &one);
         let mut two = Pipeline::new(&config(), clock(), 0).expect("a small router");
-        remembered.iter().for_each(|update| two.apply(*update, 0).expect("possible"));
+        remembered.iter().for_each(|update| two.change(*update, 0).expect("possible"));
         assert_eq!(memory(&other, &two), []);
         assert!(!remembered.is_empty());
     }
@@ -424,14 +441,15 @@ mod tests {
         let changes = changes.map(|update| serde_json::from_value(update).expect("a change"));
         let (mut one, mut two) = (new(), new());
         for update in changes {
-            one.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+            one.change(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
         }
         let parts = L3Router::memory_part(&config, Shard::WHOLE, &one, 0, None);
         assert_eq!(L3Router::memory_part(&config, Shard::WHOLE, &one, 0, parts.last()), []);
         let remembered = L3Router::remembered(&config, parts);
+        let remembered: Vec<_> = remembered.into_iter().map(Said::numbered).collect();
         assert_eq!(remembered, changes);
         for update in remembered {
-            two.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+            two.change(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
         }
         assert_eq!(memory(&config, &two), changes);
     }
@@ -445,7 +463,7 @@ mod tests {
         });
         for prefix in several.chain(["100.0.0.0/8", "100.1.0.0/16"].map(str::to_owned)) {
             let prefix = route(&prefix, 1).prefix;
-            router.apply(Update::SetRoute { prefix, next_hop: 1, vrf: 0 }, 0).expect("room");
+            router.change(Update::SetRoute { prefix, next_hop: 1, vrf: 0 }, 0).expect("room");
         }
         let (mut told, mut parts) = (part(router.state(), None), 1);
         loop {

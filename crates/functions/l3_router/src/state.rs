@@ -18,7 +18,7 @@ use packet::{PortId, Verdict};
 use tables::lpm::LpmError;
 use wire::MacAddr;
 
-use super::config::{self, Config, GROUPS, Link, Network, NextHop};
+use super::config::{self, Config, GROUPS, HopName, Link, Network, NextHop};
 use super::entries::Entries;
 use super::groups::Groups;
 use super::interfaces::Interfaces;
@@ -53,6 +53,8 @@ pub struct State {
     pub entries: Entries,
     /// The neighbours among the next hops.
     pub neighbours: BTreeMap<u32, NextHop>,
+    /// Their numbers by their names.
+    names: BTreeMap<HopName, u32>,
     /// Whose their addresses are.
     owners: Owners,
     /// Next hops whose paths are down, each as it will be when its path is up again.
@@ -92,6 +94,7 @@ impl State {
             hops,
             entries: Entries::of(config),
             neighbours: BTreeMap::new(),
+            names: BTreeMap::new(),
             owners: Owners::default(),
             down: BTreeMap::new(),
             dead_ports: Vec::new(),
@@ -159,6 +162,9 @@ impl State {
             return Err(Refusal::Invalid);
         }
         let interface = self.interfaces.named(next.port, next.vlan).ok_or(Refusal::NotFound)?;
+        if next.name.and_then(|name| self.named(name)).is_some_and(|one| one != number) {
+            return Err(Refusal::Exists);
+        }
         let old = self.neighbours.get(&number).copied();
         let before = old.map_or([None; 2], |old| self.addresses(old));
         let after = self.addresses(next);
@@ -193,9 +199,18 @@ impl State {
             false => Hop::to(next.mac.0, source, own.port, interface),
         };
         self.set_hop(number, hop);
+        if let Some(name) = old.and_then(|old| old.name) {
+            self.names.remove(&name);
+        }
+        self.names.extend(next.name.map(|name| (name, number)));
         self.neighbours.insert(number, next);
         self.attend_groups(number);
         Ok(())
+    }
+
+    /// The number of the next hop that has a name.
+    pub fn named(&self, name: HopName) -> Option<u32> {
+        self.names.get(&name).copied()
     }
 
     /// Says how a next hop is reached, now or when its path is up again.
@@ -292,6 +307,9 @@ impl State {
         let old = self.neighbours.remove(&number).ok_or(Refusal::NotFound)?;
         for own in self.addresses(old).into_iter().flatten() {
             self.disown(own, number);
+        }
+        if let Some(name) = old.name {
+            self.names.remove(&name);
         }
         self.down.remove(&number);
         self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);

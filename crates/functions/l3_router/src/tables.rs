@@ -267,8 +267,6 @@ fn numbered<T>(
 
 #[cfg(test)]
 mod tests {
-    use engine::Function;
-
     use super::super::config::{Config, Mac, Prefixed, UPLINK};
     use super::super::control::Update;
     use super::*;
@@ -298,7 +296,7 @@ mod tests {
         {
             let prefix = Prefixed::try_from(text.clone()).expect("a prefix");
             let update = Update::SetRoute { prefix, next_hop: 0, vrf };
-            router.apply(update, 0).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+            router.change(update, 0).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
         }
         let whole = page(&router, 0, 0, 1000);
         assert_eq!((whole.entries.len(), whole.next), (2 * all.len(), None));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn apply(router: &mut Pipeline, update: Value) -> Result<(), Refusal> {
-        router.apply(serde_json::from_value(update).expect("a change"), 5)
+        router.change(serde_json::from_value(update).expect("a change"), 5)
     }
 
     /// What was told since this was asked last: numbers of routes, and whether each is there.

@@ -41,7 +41,7 @@ pub use self::workload::Routed;
 
 use function_kit::{Invalid, NetworkFunction, Shard};
 use function_l3_router as unit;
-use function_l3_router::{Config, Update};
+use function_l3_router::{Config, Said, Update};
 use machine::clock::Clock;
 use model_kit::check::Step;
 use model_kit::service::Service;
@@ -75,8 +75,8 @@ impl model_kit::Model for L3Router {
         generated::config(section)
     }
 
-    fn initial(section: &Section) -> Box<dyn Iterator<Item = Update> + '_> {
-        Box::new(generated::initial(section))
+    fn initial(section: &Section) -> Box<dyn Iterator<Item = Said> + '_> {
+        Box::new(generated::initial(section).map(Update::said))
     }
 
     fn population(section: &Section) -> (&'static str, u64) {
@@ -99,7 +99,7 @@ impl model_kit::Model for L3Router {
         Model::new(section)
     }
 
-    fn sample(section: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
+    fn sample(section: &Section, traffic: &Traffic) -> Vec<Step<Said>> {
         sample::sample(section, traffic)
     }
 

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use function_l3_router::config::{Network, Resolved, ReversePath};
-use function_l3_router::control::Update;
+use function_l3_router::control::{self, Update};
 use model_kit::check::{Expected, Oracle};
 use model_kit::host::{Cause, EXPIRED, NO_ROUTE, internet_sum, too_big, word};
 use packet::PortId;
@@ -47,7 +47,7 @@ pub use self::state::Model;
 use self::state::Way;
 
 impl Oracle for Model {
-    type Update = Update;
+    type Update = control::Said;
 
     fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected {
         let inside = match self.come_out(port, frame) {
@@ -89,7 +89,11 @@ impl Oracle for Model {
         made.into_iter().map(|one| self.go_in(one)).collect()
     }
 
-    fn apply(&mut self, update: &Update, now: Duration) -> bool {
+    fn apply(&mut self, update: &control::Said, now: Duration) -> bool {
+        let Ok(update) = update.by_numbers(|name| self.number_of(name).ok_or(())) else {
+            return false;
+        };
+        let update = &update;
         if let Some(is_possible) = self.services.apply(update, now) {
             return is_possible;
         }
@@ -162,7 +166,7 @@ impl Model {
     pub fn new(section: &Section) -> Model {
         let mut model = Model::configured(&generated::config(section));
         for update in generated::initial(section) {
-            model.apply(&update, Duration::ZERO);
+            model.apply(&update.said(), Duration::ZERO);
         }
         model
     }

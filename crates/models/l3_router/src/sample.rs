@@ -6,7 +6,7 @@
 //! then as it was. The size does not depend on the number of routes, and no frame waits for
 //! another.
 
-use function_l3_router::control::Update;
+use function_l3_router::control::Said;
 use model_kit::check::Step;
 
 use self::steps::{Sample, stranger};
@@ -29,7 +29,7 @@ mod tunnels;
 mod updates;
 
 /// The sample for a validated configuration.
-pub fn sample(section: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
+pub fn sample(section: &Section, traffic: &Traffic) -> Vec<Step<Said>> {
     let mut sample = Sample::new(section);
     sample.ordinary(traffic);
     services::open(&mut sample);

@@ -10,7 +10,7 @@ use crate::ports::{DOWNLINK, Numbered, SIDES, UPLINK, other};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_l3_router::config::Dir;
-use function_l3_router::control::Update;
+use function_l3_router::control::Said;
 use machine::clock::Clock;
 use model_kit::floods::{FloodFrames, Neighbour, Target};
 use model_kit::test_packets::{self, ECHO_PORT, Ends, PORT_MIN, PORTS, TestPackets};
@@ -390,13 +390,13 @@ impl Frames for Routed {
 }
 
 impl Changes for Routed {
-    type Update = Update;
+    type Update = Said;
 
     fn events(&self) -> &[EventKind] {
         &self.events
     }
 
-    fn next_update(&mut self, kind: usize, number: u64) -> Option<Change<Update>> {
+    fn next_update(&mut self, kind: usize, number: u64) -> Option<Change<Said>> {
         let kind = self.kinds.get(kind)?.0;
         let in_turn = match kind {
             Kind::Route => &mut self.passing_routes,
@@ -410,7 +410,11 @@ impl Changes for Routed {
             }
             Kind::NextHop => events::next_hop(&self.section, passing, adds),
         };
-        Some(Change { subject: kind.subject_of(passing, adds), steering: None, update })
+        Some(Change {
+            subject: kind.subject_of(passing, adds),
+            steering: None,
+            update: update.said(),
+        })
     }
 
     fn kind_of(&self, subject: u64) -> Option<usize> {

@@ -157,7 +157,7 @@ fn a_route_that_collides_with_an_operators_is_an_alarm() {
     let mut driven = Driven::new();
     let prefix = "10.1.0.2/32".to_owned().try_into().expect("a prefix");
     let update = Update::SetRoute { prefix, next_hop: 0, vrf: 0 };
-    engine::Function::apply(&mut driven.router, update, 0).expect("there is room");
+    engine::Function::apply(&mut driven.router, update.said(), 0).expect("there is room");
     driven.link().connect();
     driven.tell(&[next_hop(1, "10.1.0.2", 4), route("192.0.2.0/24", 1)]);
     assert_eq!(driven.to("192.0.2.0/24"), "-");

@@ -134,7 +134,7 @@ fn next_hops_that_an_operator_made_stay() {
     made.ip = "10.1.0.77".parse().ok();
     made.mac.0.0 = [2, 0, 0, 0, 0, 1];
     let update = Update::SetNextHop { number: 500, next_hop: made };
-    driven.router.apply(update, 0).expect("there is room");
+    driven.router.apply(Update::said(update), 0).expect("there is room");
     let mut driven = driven.restarted(Config::default());
     driven.link().connect().tell(&[next_hop(1, "10.1.0.77", 4), route("192.0.2.0/24", 1)]);
     driven.pass(SETTLE);

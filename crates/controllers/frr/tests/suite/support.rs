@@ -10,7 +10,7 @@ use function_kit::NetworkFunction;
 use function_kit::erased::{AnyUpdate, configured};
 use function_kit::{PortName, Shard};
 use function_l3_router::config::{self as l3, GROUPS, NextHop};
-use function_l3_router::{L3Router, Pipeline, Update};
+use function_l3_router::{L3Router, Pipeline, Said, Update};
 use machine::clock::Clock;
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Socket, Time};
 use serde_json::Value;
@@ -142,11 +142,11 @@ impl Driven {
 
     fn apply(&mut self, updates: &[AnyUpdate]) {
         for update in updates {
-            let update = *update.typed::<Update>().expect("one of the router");
+            let update = update.typed::<Said>().expect("one of the router").numbered();
             self.changes.push(update);
             let (first, at) = (self.first, self.now);
             self.first += 1;
-            self.unanswered.push(match self.router.apply(update, 0) {
+            self.unanswered.push(match self.router.apply(update.said(), 0) {
                 Ok(()) => Event::Applied { first, count: 1, at },
                 Err(why) => {
                     self.refused.push(update);

@@ -8,7 +8,7 @@ use engine::{Function, StageTotals};
 use function_kit::NetworkFunction;
 use function_kit::erased::{AnyUpdate, configured};
 use function_l3_router::config as l3;
-use function_l3_router::{L3Router, Pipeline, Update};
+use function_l3_router::{L3Router, Pipeline, Said, Update};
 use machine::clock::Clock;
 use packet::{Batch, Room, Verdict};
 use protocol_bfddp::message::Message;
@@ -227,10 +227,10 @@ impl Driven {
     fn apply(&mut self, updates: &[AnyUpdate]) {
         for update in updates {
             assert!(FrrBfd::claims(&Config::default()).contains(&&*update.kind()));
-            let update = *update.typed::<Update>().expect("one of the router");
+            let update = update.typed::<Said>().expect("one of the router").numbered();
             let (number, at) = (self.number, self.now);
             self.number += 1;
-            let event = match self.near.router.apply(update, self.now.0) {
+            let event = match self.near.router.apply(update.said(), self.now.0) {
                 Ok(()) => Event::Applied { first: number, count: 1, at },
                 Err(why) => {
                     self.refused.push(update);

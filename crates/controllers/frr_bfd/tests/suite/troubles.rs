@@ -92,7 +92,7 @@ fn a_watched_route_is_no_session() {
         Update::SetRoute { prefix, next_hop: 0, vrf: 0 },
         Update::RemoveRoute { prefix, vrf: 0 },
     ] {
-        driven.near.router.apply(update, driven.now.0).expect("it may");
+        driven.near.router.apply(Update::said(update), driven.now.0).expect("it may");
     }
     driven.pass(10);
     let of_routes = driven.happened.iter().filter(|(subject, _)| *subject == 2 << 32 | 77);

@@ -9,7 +9,7 @@ use engine::Function;
 use function_kit::erased::{AnyUpdate, configured};
 use function_kit::{NetworkFunction, PortName, Shard};
 use function_l3_router::config::{self as l3, Network, Port};
-use function_l3_router::{L3Router, Pipeline, Update};
+use function_l3_router::{L3Router, Pipeline, Said, Update};
 use machine::clock::Clock;
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Socket, Time};
 use serde_json::Value;
@@ -121,10 +121,10 @@ impl Driven {
     }
 
     fn apply(&mut self, update: &AnyUpdate) {
-        let update = *update.typed::<Update>().expect("one of the router");
+        let update = update.typed::<Said>().expect("one of the router").numbered();
         let (first, at) = (self.first, self.now);
         self.first += 1;
-        let event = match self.router.apply(update, 0) {
+        let event = match self.router.apply(update.said(), 0) {
             Ok(()) => Event::Applied { first, count: 1, at },
             Err(why) => {
                 self.refused.push(update);
@@ -156,7 +156,8 @@ impl Driven {
 
     /// The changes by which the router has more than its configuration.
     pub fn memory(&self) -> Vec<Update> {
-        L3Router::memory(&self.config, Shard::WHOLE, &self.router, 0)
+        let memory = L3Router::memory(&self.config, Shard::WHOLE, &self.router, 0);
+        memory.into_iter().map(Said::numbered).collect()
     }
 }
 

@@ -235,8 +235,11 @@ fn an_address_that_the_router_refuses_is_left_to_others_for_a_while() {
     let number = 0;
     let next_hop = json!({"port": "core", "mac": "02:00:00:00:00:99"});
     let next_hop = serde_json::from_value(next_hop).expect("keys");
-    driven.router.apply(Update::SetNextHop { number, next_hop }, 0).expect("room");
-    driven.router.apply(Update::SetRoute { prefix, next_hop: number, vrf: 0 }, 0).expect("room");
+    driven.router.apply(Update::SetNextHop { number, next_hop }.said(), 0).expect("room");
+    driven
+        .router
+        .apply(Update::SetRoute { prefix, next_hop: number, vrf: 0 }.said(), 0)
+        .expect("room");
     driven.links(&[("lan", LAN)]).pass(SILENCE);
     assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("initialize", None));
     assert_eq!(driven.alarmed(), [("address-refused", true)]);

@@ -9,7 +9,7 @@ use engine::Function;
 use function_kit::NetworkFunction;
 use function_kit::erased::{AnyUpdate, configured};
 use function_l3_router::config as l3;
-use function_l3_router::{L3Router, Pipeline, Update};
+use function_l3_router::{L3Router, Pipeline, Said};
 use machine::clock::Clock;
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Socket, Time};
 use protocol_vrrp::frames;
@@ -173,10 +173,10 @@ impl Driven {
 
     fn apply(&mut self, updates: &[AnyUpdate]) {
         for update in updates {
-            let update = *update.typed::<Update>().expect("one of the router");
+            let update = update.typed::<Said>().expect("one of the router").numbered();
             let (number, at) = (self.number, self.now);
             self.number += 1;
-            let event = match self.router.apply(update, 0) {
+            let event = match self.router.apply(update.said(), 0) {
                 Ok(()) => Event::Applied { first: number, count: 1, at },
                 Err(why) => Event::Refused { number, why },
             };

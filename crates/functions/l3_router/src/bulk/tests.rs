@@ -7,7 +7,7 @@ use function_kit::NetworkFunction;
 use serde_json::{Value, json};
 
 use super::super::config::GROUPS;
-use super::super::{L3Router, Pipeline, Update};
+use super::super::{L3Router, Pipeline, Said};
 use super::*;
 
 /// A router with two next hops, and further keys.
@@ -210,7 +210,7 @@ fn a_file_that_was_changed_is_a_difference() {
     lines.push("30.0.0.0/8 group=0".to_owned());
     let wanted = of(&lines);
     let changes = L3Router::difference(&running, &wanted).expect("tables alone");
-    let words = |update: &Update| serde_json::to_string(update).expect("text");
+    let words = |update: &Said| serde_json::to_string(update).expect("text");
     assert_eq!(
         changes.iter().map(words).collect::<Vec<_>>(),
         [

@@ -187,7 +187,7 @@ fn a_port_that_is_down_takes_its_next_hops_out_of_all_groups() {
     let mac = wire::MacAddr([2, 0, 0, 0, 9, 9]);
     let mut next_hop = *node.router.state.neighbours.get(&0).expect("a next hop");
     next_hop.mac = Mac(mac);
-    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    node.router.change(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
     let ways = |node: &mut Node| -> Vec<_> {
         let mut all: Vec<_> =
             (0..32).filter_map(|flow| node.way([203, 0, 113, 1], flow, 0)).collect();
@@ -202,14 +202,14 @@ fn a_port_that_is_down_takes_its_next_hops_out_of_all_groups() {
     assert_eq!(node.way([198, 51, 100, 1], 1, 0), Some(UP), "the port itself drops and counts it");
     // A member that comes, another weight and another port change nothing of that.
     let again = Update::SetGroupMember { group: 0, next_hop: 0, weight: 9 };
-    node.router.apply(again, 0).expect("a change");
-    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    node.router.change(again, 0).expect("a change");
+    node.router.change(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
     assert_eq!(ways(&mut node), [down]);
     let elsewhere = NextHop { port: DOWNLINK, ..next_hop };
-    node.router.apply(Update::SetNextHop { number: 0, next_hop: elsewhere }, 0).expect("a change");
+    node.router.change(Update::SetNextHop { number: 0, next_hop: elsewhere }, 0).expect("a change");
     node.router.link(down, false);
     assert_eq!(ways(&mut node), [], "nobody is there");
-    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    node.router.change(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
     node.router.link(UP, true);
     assert_eq!(ways(&mut node), [UP]);
     node.router.link(down, true);
@@ -244,10 +244,10 @@ fn a_session_of_link_local_addresses_is_authenticated() {
     let [one, _] = &mut nodes;
     assert_eq!(one.way([198, 51, 100, 1], 1, 4_000 * MS), Some(UP));
     let mut next_hop = *one.router.state.neighbours.get(&0).expect("a next hop");
-    let twice = one.router.apply(Update::SetNextHop { number: 3, next_hop }, 0);
+    let twice = one.router.change(Update::SetNextHop { number: 3, next_hop }, 0);
     assert_eq!(twice, Err(Refusal::Exists), "of one link");
     next_hop.bfd = Some(Bfd { authentication: Some(2), ..Default::default() });
-    let unknown = one.router.apply(Update::SetNextHop { number: 0, next_hop }, 0);
+    let unknown = one.router.change(Update::SetNextHop { number: 0, next_hop }, 0);
     assert_eq!(unknown, Err(Refusal::Invalid), "there is no such key");
     let mut nodes = on_link(["a secret of one", "a secret of another"]);
     run(&mut nodes, (0, 4_000 * MS), |_, _| true);
@@ -325,24 +325,24 @@ fn sessions_come_and_go_with_their_next_hops() {
     let [one, _] = &mut nodes;
     let mut next_hop = *one.router.state.neighbours.get(&0).expect("a next hop");
     next_hop.bfd = None;
-    one.router.apply(Update::SetNextHop { number: 0, next_hop }, now).expect("a change");
+    one.router.change(Update::SetNextHop { number: 0, next_hop }, now).expect("a change");
     assert_eq!(one.events(), [EventKind::Up, EventKind::Down], "it is up no more");
     run(&mut nodes, (now, now + 100 * MS), |place, _| place == 0);
     let [one, two] = &mut nodes;
     assert!(!one.router.state.is_down(0), "nobody watches it");
     assert!(two.router.state.is_down(0), "the other end does");
     next_hop.bfd = Some(Default::default());
-    one.router.apply(Update::SetNextHop { number: 0, next_hop }, now).expect("a change");
+    one.router.change(Update::SetNextHop { number: 0, next_hop }, now).expect("a change");
     assert!(one.router.state.is_down(0), "until the session is up");
-    one.router.apply(Update::RemoveNextHop { number: 0 }, now).expect("a change");
+    one.router.change(Update::RemoveNextHop { number: 0 }, now).expect("a change");
     assert_eq!(one.router.liveness.as_ref().expect("room").views().count(), 0);
     // Without an address at both ends, and beyond the room, it is refused.
     next_hop.ip = None;
-    let refused = one.router.apply(Update::SetNextHop { number: 0, next_hop }, now);
+    let refused = one.router.change(Update::SetNextHop { number: 0, next_hop }, now);
     assert_eq!(refused, Err(Refusal::Invalid));
     for number in 0..200u32 {
         next_hop.ip = Some([10, 1, 1, number as u8].into());
-        let done = one.router.apply(Update::SetNextHop { number, next_hop }, now);
+        let done = one.router.change(Update::SetNextHop { number, next_hop }, now);
         let room = one.router.liveness.as_ref().expect("room").capacity() as u32;
         let expected = if number < room { Ok(()) } else { Err(Refusal::Full) };
         assert_eq!(done, expected, "{number} of {room}");

@@ -1,5 +1,5 @@
 //! How the model's routes and next hops change.
-use function_l3_router::config::{Network, NextHop};
+use function_l3_router::config::{HopName, Network, NextHop};
 
 use crate::catalogue;
 
@@ -22,6 +22,12 @@ impl Model {
         is_possible
     }
 
+    /// The next hop of a name.
+    pub(super) fn number_of(&self, name: HopName) -> Option<u32> {
+        let mut all = self.next_hops.iter();
+        all.find(|(_, hop)| hop.name == Some(name)).map(|(number, _)| *number)
+    }
+
     pub(super) fn set_next_hop(&mut self, number: u32, hop: NextHop) -> bool {
         let is_one = number < self.config.next_hops_max() && !hop.mac.0.is_multicast();
         if !is_one || self.interface_of(&hop).is_none() {
@@ -29,6 +35,10 @@ impl Model {
         }
         let has_address = hop.ip.is_some() || hop.ipv6.is_some();
         if hop.mac.0.0 == [0; 6] && !(self.config.resolve && has_address) {
+            return false;
+        }
+        let its = hop.name.and_then(|name| self.number_of(name));
+        if its.is_some_and(|its| its != number) {
             return false;
         }
         let old = self.next_hops.get(&number).map_or(Vec::new(), |hop| self.addresses(*hop));

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_l3_router::config::{Config, Dir, Mac, Network, NextHop, Prefixed};
-use function_l3_router::control::Update;
+use function_l3_router::control::{Said, Update};
 use model_kit::build::{ether_type_of, frame};
 use model_kit::check::Step;
 use traffic::{Frames, Sizes, Stamp};
@@ -24,7 +24,7 @@ pub(super) struct Sample {
     pub(super) config: Config,
     /// A network for everything out of the ordinary, behind the visitor.
     pub(super) network: Ipv4Addr,
-    pub(super) steps: Vec<Step<Update>>,
+    pub(super) steps: Vec<Step<Said>>,
 }
 
 impl Sample {
@@ -65,7 +65,7 @@ impl Sample {
     }
 
     pub(super) fn update(&mut self, update: Update) {
-        self.steps.push(Step::Update(update));
+        self.steps.push(Step::Update(update.said()));
     }
 
     pub(super) fn frame(&mut self, port: PortId, about: &'static str, frame: Vec<u8>) {

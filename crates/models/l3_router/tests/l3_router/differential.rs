@@ -6,8 +6,8 @@ use model_l3_router::ports::{DOWNLINK, Numbered, UPLINK};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::Shard;
-use function_l3_router::Update;
-use function_l3_router::config::{Mac, NextHop, Prefixed};
+use function_l3_router::config::{HopName, Mac, NextHop, Prefixed, ToHop};
+use function_l3_router::{Said, Update};
 use model_l3_router::generated::{hop_number, passing_hop_number};
 use model_l3_router::{L3Router, Section, catalogue};
 use packet::PortId;
@@ -71,8 +71,8 @@ fn step(
 }
 
 /// A change of few routes and next hops, so that many are impossible.
-fn update(config: &Section, random: &mut Random) -> Update {
-    let number = hop(config, random);
+fn update(config: &Section, random: &mut Random) -> Said {
+    let number = said(hop(config, random), random);
     match random.below(5) {
         4 => {
             let group = random.below(4) as u32;
@@ -96,6 +96,7 @@ fn update(config: &Section, random: &mut Random) -> Update {
             let own = config.config.ip(DOWNLINK).address;
             let ips = [None, Some(Ipv4Addr::new(10, 0, 0, last)), Some(own)];
             let ipv6 = Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, u16::from(last) + 1);
+            let called = (random.below(2) == 0).then(|| name(random));
             let next_hop = NextHop {
                 port: *random.one_of(&names),
                 vlan: *random.one_of(&[None, None, Some(100), Some(4094), Some(7)]),
@@ -104,11 +105,24 @@ fn update(config: &Section, random: &mut Random) -> Update {
                 ip: *random.one_of(&ips),
                 ipv6: *random.one_of(&[None, Some(ipv6)]),
                 bfd: None,
-                name: None,
+                name: called,
             };
             Update::SetNextHop { number, next_hop }
         }
     }
+}
+
+/// A next hop as somebody says it, now and then by a name that one may have.
+fn said(number: u32, random: &mut Random) -> ToHop {
+    match random.below(4) {
+        0 => ToHop { number: u32::MAX, name: Some(name(random)) },
+        _ => number.into(),
+    }
+}
+
+fn name(random: &mut Random) -> HopName {
+    let name = *random.one_of(&["isp-a", "isp-b", "isp-c"]);
+    HopName::try_from(name.to_owned()).expect("a name")
 }
 
 /// Mostly the main one, now and then one that is not there.

@@ -42,20 +42,20 @@ proptest! {
                 Update::SetGroupMember { group: 0, next_hop, weight: weights[place as usize] },
             ),
         };
-        prop_assert_eq!(pair.update(&leave), Ok(true));
+        prop_assert_eq!(pair.update(&leave.said()), Ok(true));
         let without = members_of(&mut pair, &flows);
         for (before, without) in before.iter().zip(&without) {
             prop_assert!(*without != place);
             prop_assert!(without == before || *before == place);
         }
-        prop_assert_eq!(pair.update(&arrive), Ok(true));
+        prop_assert_eq!(pair.update(&arrive.said()), Ok(true));
         let after = members_of(&mut pair, &flows);
         for (without, after) in without.iter().zip(&after) {
             prop_assert!(without == after || *after == place);
         }
         // One that weighs more takes flows and gives none.
         let heavier = Update::SetGroupMember { group: 0, next_hop, weight: 500 };
-        prop_assert_eq!(pair.update(&heavier), Ok(true));
+        prop_assert_eq!(pair.update(&heavier.said()), Ok(true));
         for (after, more) in after.iter().zip(members_of(&mut pair, &flows)) {
             prop_assert!(more == *after || more == place);
         }

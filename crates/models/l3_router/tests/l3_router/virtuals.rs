@@ -156,7 +156,7 @@ fn virtual_addresses_are_the_routers_own_while_they_are_there() {
                 verdicts
             };
             let update = |pair: &mut Pair<L3Router>, update: &Update| {
-                pair.update(update).unwrap_or_else(|what| panic!("{config:?}:\n{what}"))
+                pair.update(&update.said()).unwrap_or_else(|what| panic!("{config:?}:\n{what}"))
             };
             assert!(!update(&mut pair, &place.remove()), "it is not there");
             send(&mut pair);
@@ -196,16 +196,20 @@ fn what_cannot_be_a_virtual_address_is_refused() {
         set(at(1), V4, PortName::new("nowhere")),
         Update::SetVirtual { port: DOWNLINK, vlan: Some(9), mac: V4, address: at(1), accept: true },
     ] {
-        assert_eq!(pair.update(&impossible), Ok(false), "{impossible:?}");
+        assert_eq!(pair.update(&impossible.said()), Ok(false), "{impossible:?}");
     }
     for last in 0..256 {
-        assert_eq!(pair.update(&set(at(last), V4, DOWNLINK)), Ok(last < 255), "{last}");
+        assert_eq!(pair.update(&set(at(last), V4, DOWNLINK).said()), Ok(last < 255), "{last}");
     }
-    assert_eq!(pair.update(&set(at(3), V6, DOWNLINK)), Ok(true), "one that is there changes");
+    assert_eq!(
+        pair.update(&set(at(3), V6, DOWNLINK).said()),
+        Ok(true),
+        "one that is there changes"
+    );
     // A route to it, and a next hop of its address, are refused meanwhile.
     let prefix = Prefixed { address: at(3), len: 32 };
     let route = Update::SetRoute { prefix, next_hop: 0, vrf: 0 };
-    assert_eq!(pair.update(&route), Ok(false));
+    assert_eq!(pair.update(&Update::said(route)), Ok(false));
     let request = question(&Own { mac: NEIGHBOUR, ipv4: Some(hop), ipv6: None }, at(3), None);
     let became = pair.frame(own.port, &request.expect("an address")).expect("they agree");
     let Expected::Forward { frame, .. } = became else { panic!("{became:?}") };

@@ -12,7 +12,7 @@ fn without() -> (Node, NextHop) {
     let config = read(keys);
     let mut node = finished(Pipeline::new(&config, Clock::with_rate(1e9), 0).expect("memory"));
     let next_hop = *node.router.state.neighbours.get(&0).expect("a next hop");
-    node.router.apply(Update::RemoveNextHop { number: 0 }, 0).expect("a change");
+    node.router.change(Update::RemoveNextHop { number: 0 }, 0).expect("a change");
     (node, next_hop)
 }
 
@@ -31,7 +31,7 @@ fn a_session_that_is_taken_down_on_purpose_at_either_end_leaves_the_path_up() {
     let mut nodes = [node(1, 2, json!({"interval-ms": 10, "multiplier": 3})), finished(two)];
     let hold = |nodes: &mut [Node; 2], is_held, now| {
         let set = Update::SetBfd { discriminator: 77, session: asked(1, is_held) };
-        nodes[1].router.apply(set, now).expect("room");
+        nodes[1].router.change(set, now).expect("room");
     };
     hold(&mut nodes, false, 0);
     run(&mut nodes, (0, 4_000 * MS), |_, _| true);
@@ -68,12 +68,12 @@ fn a_session_that_is_taken_down_on_purpose_at_either_end_leaves_the_path_up() {
 fn a_session_outlives_that_its_next_hop_comes() {
     let (mut one, next_hop) = without();
     let session = asked(2, false);
-    one.router.apply(Update::SetBfd { discriminator: 77, session }, 0).expect("room");
+    one.router.change(Update::SetBfd { discriminator: 77, session }, 0).expect("room");
     let mut nodes = [one, node(2, 1, json!({"interval-ms": 10, "multiplier": 3}))];
     run(&mut nodes, (0, 4_000 * MS), |_, _| true);
     let now = 4_000 * MS;
     let set = Update::SetNextHop { number: 0, next_hop };
-    nodes[0].router.apply(set, now).expect("a change");
+    nodes[0].router.change(set, now).expect("a change");
     run(&mut nodes, (now, now + 1_000 * MS), |_, _| true);
     for node in &mut nodes {
         assert_eq!(node.events(), [EventKind::Up]);
@@ -90,7 +90,7 @@ fn with_two_sessions() -> Pipeline {
     let mut router = Pipeline::new(&read(keys), Clock::with_rate(1e9), 0).expect("memory");
     let of_ipv6 = BfdSession { peer: "3fff:0:0:1::2".parse().expect("one"), ..asked(2, false) };
     for (discriminator, session) in [(6, of_ipv6), (4, asked(2, false))] {
-        router.apply(Update::SetBfd { discriminator, session }, 0).expect("room");
+        router.change(Update::SetBfd { discriminator, session }, 0).expect("room");
     }
     router
 }
@@ -113,7 +113,7 @@ fn a_next_hop_follows_one_session_whichever_of_its_addresses_have_some() {
     router.tick(2_000 * MS);
     assert!(router.state.is_down(0));
     let next_hop = *router.state.neighbours.get(&0).expect("a next hop");
-    router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    router.change(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
     let (of_both, of_one) = ([4, 6], [6]);
     for left in [&of_both[..], &of_one] {
         assert!(router.state.is_down(0));
@@ -121,7 +121,7 @@ fn a_next_hop_follows_one_session_whichever_of_its_addresses_have_some() {
         let follows = |one: &u32| liveness.followers(liveness.asked[one]).0 == [0];
         assert_eq!(left.iter().filter(|one| follows(one)).count(), 1);
         let remove = Update::RemoveBfd { discriminator: Some(left[0]) };
-        router.apply(remove, 0).expect("it is there");
+        router.change(remove, 0).expect("it is there");
     }
     assert!(!router.state.is_down(0));
 }
@@ -136,9 +136,9 @@ fn what_a_session_has_said_holds_for_no_next_hop_that_does_not_follow_it_any_mor
     for change in changes {
         let mut router = with_two_sessions();
         let only = Update::RemoveBfd { discriminator: Some(6) };
-        router.apply(only, 0).expect("it is there");
+        router.change(only, 0).expect("it is there");
         fail(&mut router, 4);
-        router.apply(change, 0).expect("a change");
+        router.change(change, 0).expect("a change");
         router.tick(0);
         assert!(!router.state.is_down(0), "{change:?}");
         assert_eq!(router.tallies[Tally::PathsDown as usize], 1);
@@ -164,17 +164,17 @@ fn a_next_hop_is_reached_whether_it_or_its_neighbour_comes_first() {
                 changes.reverse();
             }
             for update in changes {
-                one.router.apply(update, 0).expect("a change");
+                one.router.change(update, 0).expect("a change");
             }
             let way = one.router.state.hops[0];
             assert_eq!(way, Hop::to(mac, source, UP, 1), "{how}, {is_neighbour_first}");
             assert_eq!(one.way([198, 51, 100, 1], 1, 0), Some(UP));
             // A neighbour that was fixed is reached as before when its next hop is set once more;
             // any other one is asked anew.
-            one.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+            one.router.change(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
             let is_fixed = how == "set-neighbour";
             assert_eq!(one.router.state.hops[0] == way, is_fixed);
-            one.router.apply(Update::RemoveNextHop { number: 0 }, 0).expect("a change");
+            one.router.change(Update::RemoveNextHop { number: 0 }, 0).expect("a change");
             assert_eq!(one.way([10, 1, 0, 2], 1, 0) == Some(UP), is_fixed, "a host of the link");
         }
     }
@@ -195,7 +195,7 @@ fn sessions_end_with_the_address_of_the_host_from_which_they_are() {
     let change = |router: &mut Pipeline, how: &str, address: &str| {
         let keys = json!({"port": "uplink", "address": address});
         let update = serde_json::from_value(json!({ how: keys })).expect("a change");
-        router.apply(update, 0).expect("possible");
+        router.change(update, 0).expect("possible");
     };
     let source = |router: &Pipeline| router.liveness.as_ref().and_then(|all| all.source_of(0));
     let [one, two] = ["10.1.0.1", "10.1.0.9"];
@@ -203,9 +203,9 @@ fn sessions_end_with_the_address_of_the_host_from_which_they_are() {
     change(&mut router, "set-address", "10.1.0.1/16");
     let next_hop = json!({"set-next-hop": {"number": 0,
         "next-hop": {"port": "uplink", "ip": "10.1.0.2", "bfd": {}}}});
-    router.apply(serde_json::from_value(next_hop).expect("a change"), 0).expect("room");
+    router.change(serde_json::from_value(next_hop).expect("a change"), 0).expect("room");
     let set = Update::SetBfd { discriminator: 7, session: asked(3, false) };
-    router.apply(set, 0).expect("room");
+    router.change(set, 0).expect("room");
     change(&mut router, "set-address", "10.1.0.9/16");
     assert_eq!(source(&router), is(one));
     change(&mut router, "remove-address", one);

@@ -126,12 +126,12 @@ fn a_worker_is_told_of_no_next_hop_that_it_does_not_watch() {
     let mut peer = node(2, 1, bfd);
     let mut next_hop = *team.workers[1].router.state.neighbours.get(&0).expect("a next hop");
     next_hop.bfd = None;
-    team.workers[1].router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("possible");
+    team.workers[1].router.change(Update::SetNextHop { number: 0, next_hop }, 0).expect("possible");
     team.run(&mut peer, (0, 100 * MS), true);
     assert_eq!(team.are_down(), [true, false], "the change is still to come to the first");
     next_hop.bfd = Some(Default::default());
     for worker in &mut team.workers {
-        worker.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("possible");
+        worker.router.change(Update::SetNextHop { number: 0, next_hop }, 0).expect("possible");
     }
     assert_eq!(team.are_down(), [true, true]);
 }
@@ -150,7 +150,7 @@ fn the_next_hops_at_a_neighbour_follow_a_session_that_was_set() {
     let mut team = Team::of(&read(keys), 2);
     let mut peer = node(2, 1, json!({"interval-ms": 10, "multiplier": 3}));
     let apply = |team: &mut Team, update: Update, now| {
-        let done = team.workers.iter_mut().map(|one| one.router.apply(update, now));
+        let done = team.workers.iter_mut().map(|one| one.router.change(update, now));
         let done: Vec<_> = done.collect();
         assert!(done.iter().all(|one| *one == done[0]), "{done:?}");
         done[0]
@@ -232,7 +232,7 @@ fn an_answer_that_one_worker_gets_reaches_all_and_next_hops_that_come_later() {
         let route = serde_json::from_value(route).expect("a change");
         for worker in &mut team.workers {
             for update in [later, route] {
-                worker.router.apply(update, 3).expect("room");
+                worker.router.change(update, 3).expect("room");
             }
             for flow in 0..8 {
                 for to in [of_hop, of_host, [192, 0, 2, 1], [10, 1, 0, 2]] {

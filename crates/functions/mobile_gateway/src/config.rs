@@ -30,8 +30,8 @@ pub struct Config {
     pub fakedrop: bool,
     /// The gateway's address, on both sides.
     pub gw_ip: Ipv4Addr,
-    /// The gateway's IPv6 address, by which senders of IPv6 packets are told what is wrong with
-    /// them; none to tell them nothing.
+    /// The gateway's IPv6 address, on both sides: it answers pings and Neighbor Discovery for it,
+    /// and tells senders of IPv6 packets by it what is wrong with them; none to tell them nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gw_ipv6: Option<Ipv6Addr>,
     /// The gateway's MAC address, on both sides.

@@ -36,6 +36,9 @@ impl Pipeline {
         {
             return batch.set_verdict(slot, verdict);
         }
+        if let Some(verdict) = neighbours.answer(&state.gateway, (batch, slot), tallies) {
+            return batch.set_verdict(slot, verdict);
+        }
         let class = classify(batch.frame(slot), &self.state.gateway);
         self.enter(batch, slot, class, now);
     }

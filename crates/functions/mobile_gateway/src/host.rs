@@ -13,8 +13,8 @@ use std::net::IpAddr;
 
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Reason, Slot, Verdict};
-use stages::icmp_host::{Told, is_ipv6};
-use stages::icmpv4::{self, Answer, is_host};
+use stages::icmp_host::{self, Told, is_ipv6};
+use stages::icmpv4::{Answer, is_host};
 use wire::{ethernet, icmp, ipv4, ipv6};
 
 use super::gateway::towards_worker;
@@ -135,15 +135,14 @@ impl Pipeline {
         }
     }
 
-    /// ICMP to the gateway itself: a ping is answered, within the limit.
+    /// ICMP of either version to the gateway itself: a ping is answered, within the limit.
     #[cold]
     pub(super) fn receive_icmp(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) {
         let frame = batch.frame(slot);
         let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
-        let view = ipv4::View::parse_without_checksum(packet);
-        let is_answered = view.is_ok_and(|view| is_host(view.source()))
-            && frame.get(ethernet::offset::SOURCE).is_some_and(|first| first & 1 == 0);
-        let len = view.map_or(0, |view| usize::from(view.total_len()));
+        let (is_from_host, len) = asker(packet);
+        let is_answered =
+            is_from_host && frame.get(ethernet::offset::SOURCE).is_some_and(|first| first & 1 == 0);
         if !is_answered {
             return batch.set_verdict(slot, reasons::drop(reasons::NOT_TUNNEL));
         }
@@ -153,14 +152,14 @@ impl Pipeline {
         let port = batch.port(slot);
         batch.truncate(slot, ethernet::HEADER_LEN + len);
         let answer = match self.host.pings.is_there() {
-            true => icmpv4::answer(batch.frame_mut(slot), self.state.gateway.mac),
+            true => icmp_host::answer(batch.frame_mut(slot), self.state.gateway.mac),
             false => Answer::NoQuestion,
         };
         match answer {
             Answer::Answered => {
-                self.tallies[Tally::PingsAnswered as usize] += 1;
                 batch.set_verdict(slot, Verdict::Forward(port));
-                self.fit_answer(batch, slot, now);
+                let leaves = self.fit_answer(batch, slot, now);
+                self.tallies[Tally::PingsAnswered as usize] += u64::from(leaves);
             }
             Answer::NoQuestion => batch.set_verdict(slot, reasons::drop(reasons::NOT_TUNNEL)),
             Answer::Malformed => batch.set_verdict(slot, reasons::drop(reasons::ICMP_MALFORMED)),
@@ -213,4 +212,17 @@ impl Pipeline {
             true => self.state.gateway.ipv6.map(IpAddr::from),
         }
     }
+}
+
+/// Whether a packet comes from the address of a host, and how long it is, in bytes.
+fn asker(packet: &[u8]) -> (bool, usize) {
+    if packet.first().is_some_and(|first| first >> 4 == ipv6::VERSION) {
+        return ipv6::View::parse(packet).map_or((false, 0), |view| {
+            let from = view.source();
+            let is_host = !(from.is_unspecified() || from.is_multicast() || from.is_loopback());
+            (is_host, ipv6::HEADER_LEN + usize::from(view.payload_len()))
+        });
+    }
+    let view = ipv4::View::parse_without_checksum(packet);
+    view.map_or((false, 0), |view| (is_host(view.source()), usize::from(view.total_len())))
 }

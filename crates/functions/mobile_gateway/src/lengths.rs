@@ -12,6 +12,7 @@
 use machine::clock::Ticks;
 use packet::{Batch, Slot, Verdict};
 use stages::fragment;
+use stages::icmp_host::is_ipv6;
 use wire::bytes::{put_u16, u16_at};
 use wire::{checksum, ethernet, ipv4};
 
@@ -139,15 +140,22 @@ impl Pipeline {
     }
 
     /// Cuts an answer of the gateway that is too long for the link by which it leaves: its question
-    /// came in fragments.
-    pub(super) fn fit_answer(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) {
+    /// came in fragments. One of IPv6 is dropped, because its question can have come over no such
+    /// link; whether it leaves.
+    pub(super) fn fit_answer(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) -> bool {
         let port = batch.port(slot);
         let most = self.lengths.most(port);
-        if batch.frame_len(slot) > ethernet::HEADER_LEN + usize::from(most) {
-            self.cut(batch, slot, most, now, |exit, slot| {
-                exit.made.batch_mut().set_verdict(slot, Verdict::Forward(port));
-            });
+        if batch.frame_len(slot) <= ethernet::HEADER_LEN + usize::from(most) {
+            return true;
         }
+        if is_ipv6(batch.frame(slot)) {
+            batch.set_verdict(slot, reasons::drop(reasons::TOO_BIG));
+            return false;
+        }
+        self.cut(batch, slot, most, now, |exit, slot| {
+            exit.made.batch_mut().set_verdict(slot, Verdict::Forward(port));
+        });
+        true
     }
 
     /// Cuts the tunnel packet that a frame is about to leave as.

@@ -3,12 +3,12 @@
 //! answer.
 //!
 //! The gateway asks from its address; by Neighbor Discovery from the link-local address that
-//! follows from its MAC address (RFC 4291 appendix A), and it answers questions for that one. A
-//! packet waits as it is to leave, out of its tunnel, and leaves as a made frame; where nobody
-//! answers it is dropped. What is known of a neighbour stands in its entry of next hops, so that
-//! a packet to one that is known takes no other way than to one with a configured address. Each of
-//! several workers asks for itself, and hands what it hears over to the others, because a card
-//! gives an answer to one of them.
+//! follows from its MAC address (RFC 4291 appendix A), and it answers questions for that one, and
+//! for its IPv6 address at either port. A packet waits as it is to leave, out of its tunnel, and
+//! leaves as a made frame; where nobody answers it is dropped. What is known of a neighbour stands
+//! in its entry of next hops, so that a packet to one that is known takes no other way than to one
+//! with a configured address. Each of several workers asks for itself, and hands what it hears over
+//! to the others, because a card gives an answer to one of them.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -82,8 +82,9 @@ impl Neighbours {
         };
         let said = Heard::in_arp(frame, gateway.mac).map(|heard| (heard.address, heard.said.mac));
         let Some((address, mac)) = said.or_else(in_nd) else { return false };
-        let own = [IpAddr::from(gateway.ip), self.link_local.into()];
-        own.contains(&address)
+        let own =
+            [Some(gateway.ip.into()), Some(self.link_local.into()), gateway.ipv6.map(IpAddr::V6)];
+        own.contains(&Some(address))
             && mac != gateway.mac
             && self.duplicates.hear((link(port), address), mac, now)
     }
@@ -117,7 +118,7 @@ impl Neighbours {
         let (port, frame, own) = (batch.port(slot), batch.frame(slot), state.gateway.mac);
         let noted = reasons::drop(reasons::NEIGHBOUR_HEARD);
         if is_worker(port) {
-            let said = Heard::in_frame(frame, (own, self.link_local));
+            let said = Heard::in_frame(frame, (own, self.asked(&state.gateway, frame)));
             if let (Some(link), Some(said)) = (hearsay::link_of(frame), said) {
                 self.heard((state, made), PortId(link as u8), said, now);
             }
@@ -132,11 +133,12 @@ impl Neighbours {
         }
         let to = ethernet::HEADER_LEN + ipv6::offset::DESTINATION;
         let destination = Ipv6Addr::from(array_at::<16>(frame, to));
-        if destination != self.link_local && !destination.is_multicast() {
+        let asked = self.asked(&state.gateway, frame);
+        if destination != asked && !destination.is_multicast() {
             return None;
         }
         let ignored = reasons::drop(reasons::ND_IGNORED);
-        let Ok(message) = nd::read(frame, (own, Some(self.link_local)))? else {
+        let Ok(message) = nd::read(frame, (own, Some(asked)))? else {
             return frame.starts_with(&own.0).then_some(ignored);
         };
         let heard = Heard::in_message(message)
@@ -144,14 +146,33 @@ impl Neighbours {
         let Message::Solicitation { source, .. } = message else {
             return Some(if heard { noted } else { ignored });
         };
-        let station = MacAddr(array_at(frame, ethernet::offset::SOURCE));
-        let answer = nd::advertise((source, station), own, self.link_local);
-        if !batch.set_frame_len(slot, answer.len()) {
-            return Some(ignored);
+        Some(advertise((batch, slot), source, (own, asked), tallies))
+    }
+
+    /// What becomes of a neighbour solicitation for the gateway's IPv6 address, of which no note is
+    /// taken: it is answered. None for all other frames.
+    pub fn answer(
+        &self,
+        gateway: &Gateway,
+        (batch, slot): (&mut Batch, Slot),
+        tallies: &mut Tallies,
+    ) -> Option<Verdict> {
+        let (port, frame) = (batch.port(slot), batch.frame(slot));
+        let own = gateway.ipv6.filter(|own| !is_worker(port) && nd::asks_for(frame, *own))?;
+        match nd::read(frame, (gateway.mac, Some(own)))? {
+            Ok(Message::Solicitation { source, .. }) => {
+                Some(advertise((batch, slot), source, (gateway.mac, own), tallies))
+            }
+            _ => {
+                let is_ours = frame.starts_with(&gateway.mac.0);
+                is_ours.then_some(reasons::drop(reasons::ND_IGNORED))
+            }
         }
-        batch.frame_mut(slot).copy_from_slice(&answer);
-        tallies[Tally::NdAnswered as usize] += 1;
-        Some(Verdict::Forward(CORE))
+    }
+
+    /// The address of the gateway's for which a solicitation asks, if it is one.
+    fn asked(&self, gateway: &Gateway, frame: &[u8]) -> Ipv6Addr {
+        gateway.ipv6.filter(|own| nd::asks_for(frame, *own)).unwrap_or(self.link_local)
     }
 
     /// Takes note of what a neighbour behind a port says of itself, and tells the other workers,
@@ -211,6 +232,23 @@ impl Neighbours {
         self.table.forget(entry);
         drop_all(&mut self.table, made);
     }
+}
+
+/// Writes the answer to a solicitation over it.
+fn advertise(
+    (batch, slot): (&mut Batch, Slot),
+    source: Ipv6Addr,
+    (mac, own): (MacAddr, Ipv6Addr),
+    tallies: &mut Tallies,
+) -> Verdict {
+    let station = MacAddr(array_at(batch.frame(slot), ethernet::offset::SOURCE));
+    let answer = nd::advertise((source, station), mac, own);
+    if !batch.set_frame_len(slot, answer.len()) {
+        return reasons::drop(reasons::ND_IGNORED);
+    }
+    batch.frame_mut(slot).copy_from_slice(&answer);
+    tallies[Tally::NdAnswered as usize] += 1;
+    Verdict::Forward(batch.port(slot))
 }
 
 /// What waited for a neighbour that is gone is dropped.

@@ -4,7 +4,7 @@
 //! every other frame here, where the checks stand one by one, each with its reason. The two agree:
 //! a frame the fast path takes gets the same answer from this parser (a test compares them).
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::{PortId, Reason};
 use stages::reassembly::Part;
@@ -187,9 +187,7 @@ pub(super) fn classify(frame: &[u8], gateway: &Gateway) -> Class {
     }
     match ethernet.ether_type() {
         ethernet::TYPE_IPV4 => classify_ipv4(ethernet.payload(), gateway),
-        ethernet::TYPE_IPV6 => {
-            downlink(parse_ipv6(ethernet.payload(), ethernet::HEADER_LEN, &OUTER))
-        }
+        ethernet::TYPE_IPV6 => classify_ipv6(ethernet.payload(), gateway),
         ethernet::TYPE_ARP => classify_arp(ethernet.payload(), gateway),
         _ => Class::Drop(reasons::ETHERTYPE),
     }
@@ -220,6 +218,19 @@ pub(super) fn classify_ipv4(packet: &[u8], gateway: &Gateway) -> Class {
         return classify_tunnel(&view, gateway);
     }
     downlink(parse_ipv4(packet, ethernet::HEADER_LEN, &OUTER))
+}
+
+/// The same of a packet of IPv6, over which no tunnel goes.
+fn classify_ipv6(packet: &[u8], gateway: &Gateway) -> Class {
+    let parsed = parse_ipv6(packet, ethernet::HEADER_LEN, &OUTER);
+    let to = parsed.as_ref().ok().map(|parsed| parsed.inner.addresses.ipv6_destination());
+    if to.is_none() || to != gateway.ipv6.map(Ipv6Addr::to_bits) {
+        return downlink(parsed);
+    }
+    match packet.get(ipv6::offset::NEXT_HEADER) {
+        Some(&protocol::ICMPV6) => Class::Icmp,
+        _ => Class::Drop(reasons::NOT_TUNNEL),
+    }
 }
 
 fn downlink(parsed: Result<Parsed, Reason>) -> Class {

@@ -14,7 +14,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use function_cgnat::config::Family;
+use function_cgnat::config::{Family, Filtering};
 use function_cgnat::control::Update;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::check::{Expected, Oracle, left};
@@ -103,8 +103,13 @@ impl Oracle for Model {
         self.note_answer(&bare);
         let mut passed: Vec<_> = bare.iter().map(|(port, frame)| (*port, &frame[..])).collect();
         passed.retain(|(to, left)| *to != port || !self.is_own(*to, left));
-        // Whether what is over still takes room where nothing passed is the device's affair.
-        let may_differ = passed.is_empty() && !self.tables.lingering.is_empty();
+        // Whether what is over still takes room where nothing passed is the device's affair, and so
+        // is with which address a packet met the filter of another subscriber.
+        let may_meet_filter = port == INSIDE
+            && self.config.hairpinning
+            && self.config.filtering != Filtering::EndpointIndependent;
+        let may_differ =
+            passed.is_empty() && (may_meet_filter || !self.tables.lingering.is_empty());
         let before = may_differ.then(|| self.clone());
         let expected = self.become_of(port, frame, now, &passed);
         match before {

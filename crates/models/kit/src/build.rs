@@ -68,7 +68,8 @@ pub fn packet_ipv6_with(
     behind_ipv6(fields, payload)
 }
 
-fn behind_ipv6(fields: ipv6::Fields, payload: &[u8]) -> Vec<u8> {
+/// A packet with a header of IPv6.
+pub fn behind_ipv6(fields: ipv6::Fields, payload: &[u8]) -> Vec<u8> {
     let mut header = [0; ipv6::HEADER_LEN];
     fields.emit(&mut header);
     [&header, payload].concat()

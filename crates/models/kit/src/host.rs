@@ -107,6 +107,32 @@ pub fn echo_ipv4(packet: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
     Ok(Some([ip, message].concat()))
 }
 
+/// The reply to an echo request right behind the header of IPv6, with the same data; none to
+/// anything else: RFC 4443 section 4.2.
+///
+/// # Errors
+/// The reason by which ICMPv6 with a wrong checksum, or that is cut, is dropped.
+pub fn echo_ipv6(packet: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
+    if packet[6] != 58 {
+        return Ok(None);
+    }
+    let message = &packet[40..];
+    let len = (message.len() as u32).to_be_bytes();
+    let pseudo = [&packet[8..40], &len, &[0, 0, 0, 58], message].concat();
+    if message.len() < 8 || internet_sum(&pseudo) != 0xffff {
+        return Err("icmp-malformed");
+    }
+    if message[..2] != [128, 0] {
+        return Ok(None);
+    }
+    let (from, to) = (&packet[8..24], &packet[24..40]);
+    let mut message = [&[129, 0, 0, 0], &message[4..]].concat();
+    let pseudo = [to, from, &len, &[0, 0, 0, 58], &message].concat();
+    let sum = !internet_sum(&pseudo);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    Ok(Some([&packet[..7], &[64], to, from, &message].concat()))
+}
+
 /// What stands behind the extension headers of a packet of IPv6.
 pub struct Upper<'a> {
     /// What protocol it is.

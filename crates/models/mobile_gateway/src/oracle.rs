@@ -167,6 +167,9 @@ impl Model {
         {
             return judged;
         }
+        if let Some(judged) = self.judge_solicitation(port, frame) {
+            return judged;
+        }
         let (destination, ether_type) = (&frame[..6], word(frame, 12));
         let is_arp = ether_type == ethernet::TYPE_ARP;
         let for_all = is_arp && destination == MacAddr::BROADCAST.0;
@@ -180,6 +183,11 @@ impl Model {
             }
             ethernet::TYPE_IPV6 => {
                 let packet = UserPacket::ipv6(&frame[ethernet::HEADER_LEN..], At::Outside)?;
+                if let UserPacket::V6 { bytes, destination, .. } = &packet
+                    && Some(*destination) == self.section.gw_ipv6
+                {
+                    return self.judge_icmpv6(port, frame, bytes, now);
+                }
                 self.downlink(Came { port, frame, is_together: false, asked: 0 }, packet, now)
             }
             _ => Err("unknown-ethertype"),

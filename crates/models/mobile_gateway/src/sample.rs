@@ -21,6 +21,7 @@ mod inner;
 mod ipv6;
 mod neighbours;
 mod outer;
+mod own_ipv6;
 mod policer;
 mod steps;
 mod tunnel;
@@ -44,6 +45,7 @@ pub fn sample(config: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
     fragments::fragments(&mut sample);
     host::pings(&mut sample);
     host::lengths(&mut sample);
+    own_ipv6::own_ipv6(&mut sample);
     crossing::users(&mut sample);
     inner::ipv4(&mut sample);
     inner::syns(&mut sample);

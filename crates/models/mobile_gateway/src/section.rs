@@ -79,8 +79,8 @@ pub struct Section {
     /// TIPSY.
     #[schemars(range(max = 1_000_000))]
     pub pings_per_s: u32,
-    /// The gateway's IPv6 address, from which it sends ICMPv6 errors; none to send none. Not in
-    /// TIPSY.
+    /// The gateway's IPv6 address, which answers pings and Neighbor Discovery, and from which
+    /// ICMPv6 errors are sent; none to send none. Not in TIPSY.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gw_ipv6: Option<Ipv6Addr>,
     /// How tunnel packets that come in fragments are put together. Not in TIPSY.

@@ -198,6 +198,31 @@ fn a_base_station_is_told_of_what_the_gateway_does_not_know() {
     assert_eq!((told[1], told[7], told[17], told[28]), (G_PDU, 1, 1, 11), "{told:02x?}");
 }
 
+/// - `mobile-gateway`, RFC 4861 section 7.2.4: hosts on both sides find its IPv6 address
+/// - `mobile-gateway`, RFC 4443 section 4.2: pings to that are answered
+/// - `mobile-gateway`, RFC 4862 section 5.4: who begins with that address hears that it is taken
+#[test]
+fn hosts_on_both_sides_reach_the_ipv6_address_of_the_gateway() {
+    let left = ["200.0.0.2/24", "2001:db8:a::2/64"];
+    let right = ["192.0.2.9/24", "2001:db8:b::9/64"];
+    let Some(hosts) = Hosts::new(&["ping"], &left, &right) else { return };
+    hosts.right.ip("route add 2001:db8:a::1 dev eth").expect("a route");
+    let around = Around::between(hosts, "", "", "  gw-ipv6: 2001:db8:a::1\n");
+    let Around { hosts, .. } = &around;
+    for (host, len) in [(&hosts.left, "56"), (&hosts.right, "1400")] {
+        let command = ["-c", "1", "-W", "5", "-s", len, "2001:db8:a::1"];
+        host.command("ping", &command, None).expect("an answer");
+        let known = host.ip("neigh show 2001:db8:a::1").expect("it tells");
+        assert!(known.contains("02:00:00:00:00:01 router"), "{known}");
+    }
+    // With detection of duplicates.
+    hosts.left.ip("addr add 2001:db8:a::1/64 dev eth").expect("an address");
+    until("the host to hear that its address is taken", || {
+        let shown = hosts.left.ip("addr show dev eth").expect("it tells");
+        shown.contains("dadfailed").then_some(())
+    });
+}
+
 /// - `mobile-gateway`: users reach each other, and an operator finds a user by an address
 #[test]
 fn users_reach_each_other_and_are_found_by_their_addresses() {

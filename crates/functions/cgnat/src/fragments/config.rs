@@ -12,13 +12,13 @@ pub struct Fragments {
     /// Most datagrams of which fragments are followed at a time; 0 drops fragments.
     #[schemars(range(max = 65_536))]
     pub datagrams: u32,
-    /// Most of them from one address.
+    /// Most of them from one address, or from one subscriber behind a softwire.
     #[schemars(range(min = 1))]
     pub datagrams_per_sender: u32,
     /// Most fragments that wait for the first one of their datagram.
     #[schemars(range(min = 1, max = 65_536))]
     pub waiting: u32,
-    /// Most of them from one address.
+    /// Most of them from one address, or from one subscriber behind a softwire.
     #[schemars(range(min = 1))]
     pub waiting_per_sender: u32,
     /// How long fragments are followed, and wait, from the first one that came: 2 seconds at least

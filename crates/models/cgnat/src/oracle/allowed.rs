@@ -95,10 +95,7 @@ impl<'a> Allowed<'a> {
     /// # Errors
     /// Why there is none.
     pub fn any(&self, strict: bool) -> Result<End, &'static str> {
-        let pools = self.model.pools.iter().flat_map(|(pool, _)| {
-            let count = 1u64 << (32 - pool.len);
-            (0..count).map(|offset| Ipv4Addr::from_bits(first(*pool) + offset as u32))
-        });
+        let pools = self.addresses_of_pools();
         let there = |addresses: &BTreeSet<Ipv4Addr>| addresses.iter().copied().collect();
         let candidates: Vec<Ipv4Addr> = match (self.addresses.is_empty(), strict) {
             (false, _) => there(&self.addresses),
@@ -119,6 +116,19 @@ impl<'a> Allowed<'a> {
             true => Err("block-limit"),
             false => Err("ports-exhausted"),
         }
+    }
+
+    /// Whether it may get an end on an address of the pools that is such.
+    pub fn has_any(&self, is_such: impl Fn(Ipv4Addr) -> bool) -> bool {
+        let mut such = self.addresses_of_pools().filter(|address| is_such(*address));
+        such.any(|address| self.may_use(address) && self.any_of(address, false).is_some())
+    }
+
+    fn addresses_of_pools(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.model.pools.iter().flat_map(|(pool, _)| {
+            let count = 1u64 << (32 - pool.len);
+            (0..count).map(|offset| Ipv4Addr::from_bits(first(*pool) + offset as u32))
+        })
     }
 
     fn any_of(&self, address: Ipv4Addr, strict: bool) -> Option<End> {

@@ -146,6 +146,25 @@ impl Model {
         may(false).any(false)
     }
 
+    /// Whether a new mapping may get an outside address of the pools that is such.
+    pub(super) fn may_get(
+        &self,
+        own: Own,
+        now: Duration,
+        is_such: impl Fn(Ipv4Addr) -> bool,
+    ) -> bool {
+        !self.is_ruled(own) && Allowed::new(self, (own, Wish::Any), now, false).has_any(is_such)
+    }
+
+    /// Whether a rule says which outside address a mapping has.
+    fn is_ruled(&self, own: Own) -> bool {
+        let IpAddr::V4(inside) = own.1.0.address else { return false };
+        let has_own = self.config.static_rules.iter().any(|rule| holds(rule.inside, inside))
+            || self.host_of(inside).is_some();
+        let realm = own.1.0.realm;
+        realm == 0 && has_own || self.plan.forward(realm, inside).is_some()
+    }
+
     /// The first port that is given away: of a whole block.
     pub(super) fn first_port(&self) -> u32 {
         let first = u32::from(self.config.first_port);

@@ -43,3 +43,6 @@ impl Default for Softwires {
         Softwires { all: Vec::new(), from, left, numbers, gathered }
     }
 }
+
+/// The realm of the first softwire; behind it are no others.
+pub(super) const FIRST: u16 = 4096;

@@ -7,6 +7,8 @@ use model_kit::check::Expected;
 use model_kit::slow::Pieces;
 use packet::PortId;
 
+use super::ds_lite;
+
 mod way;
 
 /// Datagrams of which fragments are followed.
@@ -60,7 +62,8 @@ impl Datagrams {
     fn check(&self, part: &Part, config: &Config, begins: bool) -> Result<(), &'static str> {
         let limits = config.fragments;
         let of_side = || self.all.iter().filter(|one| one.key.0 == part.key.0);
-        let of_sender = || of_side().filter(|one| one.key.1 == part.key.1);
+        let sender = sender(part.key.1);
+        let of_sender = || of_side().filter(|one| self::sender(one.key.1) == sender);
         let waits = part.start > 0;
         if begins && of_sender().count() >= limits.datagrams_per_sender as usize {
             return Err("fragment-limit");
@@ -77,6 +80,15 @@ impl Datagrams {
             true => Err("fragments-full"),
             false => Ok(()),
         }
+    }
+}
+
+/// Whose part of the room a datagram takes: that of its address, or of its softwire, behind which
+/// a subscriber has as many addresses as it likes.
+fn sender((from, realm): (IpAddr, u16)) -> (IpAddr, u16) {
+    match realm {
+        ds_lite::FIRST.. => (Ipv4Addr::UNSPECIFIED.into(), realm),
+        _ => (from, realm),
     }
 }
 

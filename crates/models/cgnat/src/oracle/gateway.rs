@@ -75,10 +75,11 @@ impl Model {
             is_out,
             now,
             left,
+            untold_is_refused: false,
             made: Vec::new(),
         };
         if packet.protocol == 6 {
-            return self.segment(packet, kind, &mut reading);
+            return self.segment(packet, kind, reading);
         }
         let header = packet.bytes[packet.transport..packet.transport + 8].to_vec();
         let payload = packet.bytes[packet.transport + 8..].to_vec();
@@ -102,7 +103,30 @@ impl Model {
         by(far.1).or_else(|| by(own.1.1))
     }
 
-    fn segment(&mut self, packet: Packet, kind: Kind, reading: &mut Reading<'_>) -> Packet {
+    /// A segment as it left, if the device may have let it pass so. Where that lacks a message that
+    /// asks for ports, it does not tell whether they were refused: both are tried.
+    fn segment(&mut self, packet: Packet, kind: Kind, reading: Reading<'_>) -> Packet {
+        let at = packet.transport;
+        let payload = |packet: &Packet| {
+            let header_len = usize::from(packet.bytes[at + 12] >> 4) * 4;
+            packet.bytes[at + header_len..].to_vec()
+        };
+        let left = left_payload(reading.left, 6);
+        let lacks = |passed: &Packet| left.as_ref().is_some_and(|left| *left != payload(passed));
+        let before = lacks(&packet).then(|| self.clone());
+        let passed = self.segment_of(packet.clone(), kind, &mut reading.clone());
+        if let Some(mut other) = before.filter(|_| lacks(&passed)) {
+            let mut reading = Reading { untold_is_refused: true, ..reading };
+            let instead = other.segment_of(packet, kind, &mut reading);
+            if !lacks(&instead) {
+                *self = other;
+                return instead;
+            }
+        }
+        passed
+    }
+
+    fn segment_of(&mut self, packet: Packet, kind: Kind, reading: &mut Reading<'_>) -> Packet {
         let at = packet.transport;
         let header_len = usize::from(packet.bytes[at + 12] >> 4) * 4;
         let mut header = packet.bytes[at..at + header_len].to_vec();
@@ -164,7 +188,8 @@ impl Model {
             let before = (puts.len(), expected.len());
             let growth: isize = puts.iter().map(growth_of).sum();
             let place = message.at.saturating_add_signed(growth);
-            let told = Told::read(message, payload, left.as_deref(), place);
+            let mut told = Told::read(message, payload, left.as_deref(), place);
+            told.is_refused |= reading.untold_is_refused && told.ports.contains(&None);
             if self.take_steps(message, &told, (&mut puts, &mut expected), reading).is_none() {
                 puts.truncate(before.0);
                 expected.truncate(before.1);
@@ -283,7 +308,7 @@ impl Model {
 struct Told {
     /// By ask.
     ports: Vec<Option<u16>>,
-    /// It left as it came.
+    /// It left as it came, or is taken to have been refused.
     is_refused: bool,
 }
 

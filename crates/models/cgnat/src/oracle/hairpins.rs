@@ -1,8 +1,10 @@
 //! Packets of subscribers on their way onward: out, or back in to another subscriber (RFC 4787
 //! REQ-9).
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use function_cgnat::config::Filtering;
 use function_cgnat::types::sides::OUTSIDE;
 
 use super::packets::Packet;
@@ -64,7 +66,29 @@ impl Model {
         if worker != self.shard.index && !is_unseen {
             return Ok(self.handed_over(worker, &packet.bytes));
         }
+        if self.reading.is_stranger && self.may_be_stranger(begun, packet, now) {
+            return Err("filtered");
+        }
         self.arriving(&Packet { source, destination, ..packet.clone() }, now, left)
+    }
+
+    /// Whether a subscriber's first packet, which has not left, may have got an outside address
+    /// from which the mapping that it is for takes nothing.
+    fn may_be_stranger(&self, begun: &Begun, packet: &Packet, now: Duration) -> bool {
+        let (own, far) = (begun.own, packet.destination);
+        let to = self.tables.owner(own.0, far).and_then(|to| self.tables.mappings.get(&to));
+        let Some(to) = to.filter(|to| to.granted.is_none()) else { return false };
+        let takes = |from: Ipv4Addr| match self.config.filtering {
+            Filtering::EndpointIndependent => true,
+            Filtering::AddressDependent if to.sessions.keys().any(|far| far.0 == from) => true,
+            _ => [None, Some(from)].iter().any(|who| to.expected.contains_key(who)),
+        };
+        let is_first = begun.is_new && self.tables.ends_of(own.1.0).len() == 1;
+        let mut before = self.clone();
+        before.tables.undo(own, far, now);
+        is_first
+            && !before.tables.mappings.contains_key(&own)
+            && before.may_get(own, now, |from| !takes(from))
     }
 }
 

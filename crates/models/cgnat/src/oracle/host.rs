@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use function_cgnat::types::sides::OUTSIDE;
 use model_kit::check::Expected;
+use model_kit::host::error_ipv6;
 use packet::PortId;
 
 use super::networks::is_host;
 use super::packets::{address, mend_ip, sum, word};
 use super::state::{Judgement, Model};
-use crate::translation::oracle::take_ipv6;
 
 impl Model {
     /// What becomes of a frame that is dropped: an error about it where its sender may be told
@@ -103,26 +103,16 @@ impl Model {
         message: [u8; 8],
         now: Duration,
     ) -> Option<Expected> {
-        let taken = take_ipv6(frame.get(14..)?, false).ok()?;
-        let source = taken.source.octets();
-        let is_far = source[..15].iter().any(|&octet| octet != 0) || source[15] > 1;
-        let is_one = source[0] != 0xff && taken.destination.octets()[0] != 0xff && is_far;
-        let is_error =
-            taken.protocol == 58 && matches!(taken.body.first(), None | Some(0..128 | 137));
-        let is_first = taken.fragment.is_none_or(|fragment| fragment.offset == 0);
-        let may = self.config.icmp_errors_per_s > 0 && is_one && is_first && !is_error;
-        if !may || frame[6] % 2 == 1 || !self.errors.takes(now) {
+        let len = frame.get(18..20).map(|len| usize::from(word(len, 0)))?;
+        let packet = frame.get(14..54 + len)?;
+        let [kind, code, ..] = message;
+        let rest = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
+        let error = error_ipv6(packet, self.own_ipv6(port), (kind, code, rest))?;
+        let may = self.config.icmp_errors_per_s > 0 && frame[6] % 2 == 0;
+        if !may || !self.errors.takes(now) {
             return None;
         }
-        let len = 40 + usize::from(word(frame, 18));
-        let mut message = [&message, &frame[14..14 + len.min(1280 - 48)]].concat();
-        let own = self.own_ipv6(port).octets();
-        let total = (message.len() as u16).to_be_bytes();
-        let pseudo = [&own[..], &source, &[0, 0, total[0], total[1], 0, 0, 0, 58], &message];
-        let right = !sum(&pseudo.concat());
-        message[2..4].copy_from_slice(&right.to_be_bytes());
-        let ip = [&[0x6c, 0, 0, 0, total[0], total[1], 58, 64][..], &own, &source].concat();
-        let frame = [&frame[6..12], &self.mac(port), &[0x86, 0xdd], &ip, &message].concat();
+        let frame = [&frame[6..12], &self.mac(port), &[0x86, 0xdd], &error].concat();
         Some(Expected::Forward { port, frame })
     }
 

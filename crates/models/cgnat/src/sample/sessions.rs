@@ -67,6 +67,14 @@ pub(super) fn tcp(sample: &mut Sample) {
     let refused = segment(server, reset, tcp::FLAG_RST | ack);
     sample.answer_to((OUTSIDE, sent), "TCP: RST", &refused);
     sample.answer_to((OUTSIDE, sent), "TCP: SYN from the server", &segment(server, reset, syn));
+    let unknown = (reset.0, reset.1 ^ 0x100);
+    for (about, flags) in [
+        ("TCP: RST of no session", tcp::FLAG_RST),
+        ("TCP: an end of no session", tcp::FLAG_FIN),
+        ("TCP: an answer of no session", ack),
+    ] {
+        sample.inside(about, &segment(unknown, server, flags));
+    }
     sample.inside("TCP: RST from the subscriber", &segment(reset, server, tcp::FLAG_RST));
 }
 

@@ -1,10 +1,11 @@
 //! Calls of PPTP byte by byte: frames that are written here by hand, without sample and model.
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::steering::worker_of;
-use function_cgnat::Pipeline;
 use function_cgnat::config::Config;
 use function_cgnat::reasons::Tally;
+use function_cgnat::{Pipeline, Update};
 use function_kit::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use model_cgnat::Cgnat;
@@ -14,9 +15,10 @@ use model_kit::check::Expected;
 use packet::PortId;
 use testkit::device::Device;
 use testkit::mutate::repair;
-use testkit::pair::clock;
+use testkit::pair::{Pair, clock};
 use wire::checksum::Sum;
 
+use crate::algs;
 use crate::frames::{INSIDE, OUTSIDE};
 
 const NOW: Ticks = 1 << 40;
@@ -310,4 +312,43 @@ fn packets_of_a_call_find_the_worker_of_its_subscriber() {
             assert!(nat.pass(OUTSIDE, 0, &gre(SERVER, outside.0, told)).is_some(), "{call}");
         }
     }
+}
+
+/// A request comes again after its call is over, and another session with it, which counts until
+/// the sweep meets it: there may be no room for the call, and then the server is asked for what it
+/// has. What left does not show the oracle that the call was refused.
+#[test]
+fn a_request_that_comes_again_may_find_no_room_for_its_call() {
+    let config = algs::config();
+    let pass = |pair: &mut Pair<Cgnat>, port, packet: &[u8]| {
+        let to = if port == INSIDE { config.inside_mac } else { config.outside_mac };
+        let mut frame = [&to.0.0[..], &[2, 0, 0, 0, 0, 9, 8, 0], packet].concat();
+        repair(&mut frame);
+        let outcome = pair.frame(port, &frame).unwrap_or_else(|what| panic!("{what}"));
+        let Expected::Forward { frame, .. } = outcome else { panic!("{outcome:?}") };
+        frame[14..].to_vec()
+    };
+    let wait = |pair: &mut Pair<Cgnat>, tenths| {
+        (0..tenths).for_each(|_| pair.wait(Duration::from_millis(100)).expect("they agree"));
+    };
+    let (client, server) = ((ONE, 3100), (SERVER, 1723));
+    let asked = segment(client, server, (16, 100, 500), &request(7));
+    // The sweep goes round in two seconds.
+    let met = (0..20).map(|tenths| {
+        let mut pair = Pair::<Cgnat>::new(&config, Shard::WHOLE);
+        wait(&mut pair, tenths);
+        let left = pass(&mut pair, INSIDE, &segment(client, server, (2, 99, 0), &[]));
+        let outside = ([left[12], left[13], left[14], left[15]], word(&left, 20));
+        pass(&mut pair, OUTSIDE, &segment(server, outside, (18, 499, 100), &[]));
+        assert_eq!(pass(&mut pair, INSIDE, &asked).len(), 40 + 168);
+        pass(&mut pair, INSIDE, &ip(17, ONE, SERVER, &[20, 0, 0, 53, 0, 8, 0, 0]));
+        wait(&mut pair, 106);
+        assert_eq!(pair.update(&Update::SetSessionLimit { sessions: 2 }), Ok(true));
+        let again = pass(&mut pair, INSIDE, &asked);
+        wait(&mut pair, 20);
+        assert_eq!(pass(&mut pair, INSIDE, &asked).len(), 40 + 168, "there is room in the end");
+        (again.len(), word(&again, 26))
+    });
+    // A byte that the server has, without data, or all of it.
+    assert_eq!(met.collect::<BTreeSet<_>>(), BTreeSet::from([(40, 99), (40 + 168, 100)]));
 }

@@ -314,3 +314,26 @@ fn clients_behind_softwires_are_recognised() {
     let subscribers = pair.device_mut().function_mut().state().subscribers.count();
     assert!((40..=50).contains(&subscribers), "{subscribers} of 50 clients");
 }
+
+/// Whatever addresses hosts behind a softwire have, their fragments are one subscriber's.
+#[test]
+fn fragments_behind_a_softwire_are_one_senders() {
+    let fragments = Fragments { datagrams_per_sender: 4, ..Fragments::default() };
+    let config = Config { fragments, ..config("{}") };
+    let mut pair = Pair::<Cgnat>::new(&config, Shard::WHOLE);
+    let mut first = |b4, host| {
+        let mut inner = datagram(([192, 0, 0, host], 5000), (SERVER, 53), 8);
+        inner[6..8].copy_from_slice(&[0x20, 0]);
+        inner[10..12].fill(0);
+        let right = !sum(&inner[..20]);
+        inner[10..12].copy_from_slice(&right.to_be_bytes());
+        let frame = frame(&config, INSIDE, &tunnelled(b4, &inner));
+        pair.frame(INSIDE, &frame).unwrap_or_else(|what| panic!("{what}"))
+    };
+    let [one, other] = ["2001:db8:5::1", "2001:db8:5::2"];
+    for host in 2..6 {
+        assert!(matches!(first(one, host), Expected::Forward { port: OUTSIDE, .. }));
+    }
+    assert_eq!(first(one, 6), Expected::Drop("fragment-limit"));
+    assert!(matches!(first(other, 6), Expected::Forward { port: OUTSIDE, .. }));
+}

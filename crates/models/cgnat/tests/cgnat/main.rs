@@ -12,6 +12,7 @@ mod differential;
 mod dissection;
 mod ds_lite;
 mod golden;
+mod hairpins;
 mod laws;
 mod lengths;
 mod links;

@@ -9,9 +9,9 @@ use model_cgnat::Cgnat;
 use model_kit::Configured;
 use packet::PortId;
 use testkit::device::{Device, Outcome};
-use testkit::pair::clock;
+use testkit::pair::{Pair, clock};
 
-use crate::frames::{CLAT, INSIDE, OUTSIDE, checksum, siit, traffic};
+use crate::frames::{CLAT, INSIDE, OUTSIDE, STATION, checksum, kinds, pass, siit, traffic};
 
 const NOW: Ticks = 1 << 40;
 
@@ -229,4 +229,26 @@ fn what_cannot_be_is_refused() {
     );
     let all = SiitConfig::default();
     assert_eq!((all.ipv4_mtu, all.ipv6_mtu), (1500, 1500));
+}
+
+/// RFC 4443 section 2.4: behind an authentication header (RFC 8200 section 4) may be an error. Of
+/// that nobody is told, nor where a broken header behind it hides what it is.
+#[test]
+fn senders_are_told_if_what_they_sent_is_surely_no_error() {
+    let config = Config { icmp_errors_per_s: 1000, ..kinds()[7].clone() };
+    let mut pair = Pair::<Cgnat>::new(&config, Shard::WHOLE);
+    let mut behind = |protocol: u8| {
+        let mut packet = six("2001:db8:aa:0:fc00::", "2001:db8:dd:400::", 9);
+        packet[5] += 12;
+        packet[6] = 51;
+        packet.splice(40..40, [protocol, 1, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1]);
+        // Type and code of an error, or a header that ends beyond the packet.
+        packet[52..54].copy_from_slice(&[3, 232]);
+        pass(&mut pair, &config, (INSIDE, STATION), &packet)
+    };
+    let (port, error) = behind(17).expect("it is told");
+    assert_eq!((port, error[20], &error[54..56]), (INSIDE, 58, &[1, 1][..]));
+    for hides in [58, 0, 60] {
+        assert_eq!(behind(hides), Err("no-counterpart".to_owned()), "{hides}");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use function_l3_router::config::{Config, Resolved};
 use model_kit::check::Expected;
-use model_kit::host::{Cause, Upper, internet_sum, word};
+use model_kit::host::{Cause, Upper, word};
 use model_kit::slow::Bucket;
 
 use super::frames::{Judgement, leave};
@@ -203,26 +203,7 @@ fn echo_ipv4(Held { header, packet, .. }: Held) -> Result<Option<Vec<u8>>, &'sta
     Ok(reply.map(|reply| [&header[6..12], &header[..6], &header[12..14], &reply].concat()))
 }
 
-/// RFC 4443 section 4.2.
-fn echo_ipv6(held: Held) -> Result<Option<Vec<u8>>, &'static str> {
-    let Held { header, packet, .. } = held;
-    if packet[6] != 58 {
-        return Ok(None);
-    }
-    let message = &packet[40..];
-    let len = (message.len() as u32).to_be_bytes();
-    let pseudo = [&packet[8..40], &len, &[0, 0, 0, 58], message].concat();
-    if message.len() < 8 || internet_sum(&pseudo) != 0xffff {
-        return Err("icmp-malformed");
-    }
-    if message[..2] != [128, 0] {
-        return Ok(None);
-    }
-    let (from, to) = (&packet[8..24], &packet[24..40]);
-    let mut message = [&[129, 0, 0, 0], &message[4..]].concat();
-    let pseudo = [to, from, &len, &[0, 0, 0, 58], &message].concat();
-    let sum = !internet_sum(&pseudo);
-    message[2..4].copy_from_slice(&sum.to_be_bytes());
-    let ip = [&packet[..7], &[64], to, from].concat();
-    Ok(Some([&header[6..12], &header[..6], &header[12..14], &ip, &message].concat()))
+fn echo_ipv6(Held { header, packet, .. }: Held) -> Result<Option<Vec<u8>>, &'static str> {
+    let reply = model_kit::host::echo_ipv6(packet)?;
+    Ok(reply.map(|reply| [&header[6..12], &header[..6], &header[12..14], &reply].concat()))
 }

@@ -30,6 +30,7 @@ impl Model {
         if port != CORE {
             return None;
         }
+        let own = self.own_asked(frame);
         let said = neighbours::read(frame, &own)?;
         let destination = frame.get(38..54)?;
         let is_own = own.ipv6.is_some_and(|ip| ip.octets() == destination);
@@ -49,6 +50,37 @@ impl Model {
                 Some(Ok(Expected::Forward { port: CORE, frame: answer }))
             }
         }
+    }
+
+    /// RFC 4861 section 7.2.3: a solicitation for the gateway's IPv6 address is answered at either
+    /// port; none for all else.
+    pub(super) fn judge_solicitation(&self, port: PortId, frame: &[u8]) -> Option<Judgement> {
+        if !self.asks_for_own(frame) {
+            return None;
+        }
+        let own = self.own_asked(frame);
+        match neighbours::read(frame, &own)? {
+            Ok(Said::Solicitation { answer, .. }) => {
+                Some(Ok(Expected::Forward { port, frame: answer }))
+            }
+            _ => (frame[..6] == own.mac).then_some(Err("nd-ignored")),
+        }
+    }
+
+    /// The gateway by the address for which a solicitation asks: its own, or the link-local one.
+    fn own_asked(&self, frame: &[u8]) -> Own {
+        let own = self.neighbours.own;
+        match self.asks_for_own(frame) {
+            true => Own { ipv6: self.section.gw_ipv6, ..own },
+            false => own,
+        }
+    }
+
+    /// Whether a frame looks like a solicitation for the gateway's IPv6 address.
+    fn asks_for_own(&self, frame: &[u8]) -> bool {
+        let Some(own) = self.section.gw_ipv6 else { return false };
+        let is_one = frame.len() >= 78 && word(frame, 12) == ethernet::TYPE_IPV6;
+        is_one && frame[20] == 58 && frame[54] == 135 && frame[62..78] == own.octets()
     }
 
     /// What a neighbour says here, which other workers are told; whether it was of any use, here or
@@ -83,7 +115,7 @@ impl Model {
             return self.judge_ipv4(came, now);
         }
         if frame.len() >= 14 && frame[6..11] == [3, 0, 0, 0, 0] {
-            let (port, own) = (PortId(frame[11]), self.neighbours.own);
+            let (port, own) = (PortId(frame[11]), self.own_asked(frame));
             if word(frame, 12) == ethernet::TYPE_ARP {
                 if let Some((address, mac)) = sender(frame, &own) {
                     self.neighbours.heard((port, address), (mac, true, true), now);

@@ -1,6 +1,6 @@
 //! What the model's gateway says itself: errors, answers to pings, reports by GTP-U.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use function_mobile_gateway::config::{Fragment, Tunnel};
@@ -100,6 +100,34 @@ impl Model {
             self.neighbours.made.push(answer);
         }
         Ok(self.answer(came, ethernet::TYPE_IPV4, &first))
+    }
+
+    /// RFC 4443 section 4.2, for a host, within the limit; nothing else over IPv6 is for the
+    /// gateway.
+    pub(super) fn judge_icmpv6(
+        &mut self,
+        port: PortId,
+        frame: &[u8],
+        packet: &[u8],
+        now: Duration,
+    ) -> Judgement {
+        let mut source = [0; 16];
+        source.copy_from_slice(&packet[8..24]);
+        let source = Ipv6Addr::from(source);
+        let is_host = !source.is_multicast() && source.to_bits() > 1;
+        let (_, from) = packets::stations(frame);
+        if packet[6] != 58 || !is_host || from.0[0] % 2 == 1 || self.section.pings_per_s == 0 {
+            return Err("not-tunnel");
+        }
+        if !self.buckets.pings.takes(now) {
+            return Err("ping-limit");
+        }
+        let reply = standards::echo_ipv6(packet)?.ok_or("not-tunnel")?;
+        if reply.len() > self.mtu(port) {
+            return Err("too-big");
+        }
+        let frame = packets::frame(from, self.section.gw_mac, ethernet::TYPE_IPV6, &reply);
+        Ok(Expected::Forward { port, frame })
     }
 
     /// TS 29.281 section 7.3.1: nobody here knows an identifier. Other workers may; if none does,

@@ -10,6 +10,7 @@ use function_kit::sections::{Mac, Prefixed};
 use function_mobile_gateway::Update;
 use function_mobile_gateway::config::{BaseStation, NextHop, Route};
 use function_mobile_gateway::gateway::towards_worker;
+use model_kit::PipelineOf;
 use model_kit::build::{NeighbourMessage, datagram, frame, packet};
 use model_kit::check::Expected;
 use model_mobile_gateway::catalogue::{self, User};
@@ -334,3 +335,32 @@ const MACS: [MacAddr; 5] = [
 
 const AWAITING: Expected = Expected::Drop("awaiting-neighbour");
 const HEARD: Expected = Expected::Drop("neighbour-heard");
+
+/// RFC 4861 section 7.2.5, RFC 5227 section 2.4: who says that an address of the gateway's is
+/// theirs is counted, and nobody else.
+#[test]
+fn another_station_with_the_ipv6_address_of_the_gateway_is_counted() {
+    let config = kinds()[0].clone();
+    let own = config.gw_ipv6.expect("an address");
+    let mut pair = Pair::<MobileGateway>::new(&config, Shard::WHOLE);
+    let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    let conflicts = |pair: &mut Pair<MobileGateway>, target, from: MacAddr| {
+        let message = NeighbourMessage {
+            to: MacAddr([0x33, 0x33, 0, 0, 0, 1]),
+            from: MACS[0],
+            ends: [target, all],
+            kind: 136,
+            flags: 0x20,
+            target,
+            options: [&[2, 1][..], &from.0].concat(),
+        };
+        pair.frame(ACCESS, &message.frame()).expect("they agree");
+        let tallies = <PipelineOf<MobileGateway> as engine::Function>::TALLIES;
+        let place = tallies.iter().position(|name| *name == "address-conflicts");
+        pair.device_mut().counts().tallies[place.expect("a tally")]
+    };
+    assert_eq!(conflicts(&mut pair, own, MACS[0]), 1);
+    assert_eq!(conflicts(&mut pair, own, config.gw_mac), 1, "its own word comes back");
+    let other = Ipv6Addr::from_bits(own.to_bits() + 1);
+    assert_eq!(conflicts(&mut pair, other, MACS[0]), 1, "another address");
+}

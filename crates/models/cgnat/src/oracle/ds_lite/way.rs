@@ -13,7 +13,7 @@ use packet::PortId;
 use super::super::nat64::reason;
 use super::super::packets::word;
 use super::super::state::Model;
-use super::Gathered;
+use super::{FIRST, Gathered};
 
 /// What a frame from inside is.
 pub(in crate::oracle) enum Opened {
@@ -311,9 +311,6 @@ fn first_bits(address: Ipv6Addr, len: u8) -> Ipv6Addr {
     };
     Ipv6Addr::from(std::array::from_fn::<u8, 16, _>(kept))
 }
-
-/// The realm of the first softwire.
-const FIRST: u16 = 4096;
 
 /// RFC 6333 section 6.5.
 const AFTR: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);

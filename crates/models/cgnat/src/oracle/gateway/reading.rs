@@ -6,6 +6,7 @@ use super::super::state::Left;
 use super::super::tables::{End, Own};
 
 /// A packet whose ends are translated, on its way through a gateway.
+#[derive(Clone)]
 pub(super) struct Reading<'a> {
     pub own: Own,
     /// The subscriber's end.
@@ -15,6 +16,8 @@ pub(super) struct Reading<'a> {
     pub is_out: bool,
     pub now: Duration,
     pub left: Left<'a>,
+    /// Whether ports of which what left tells nothing were refused.
+    pub untold_is_refused: bool,
     /// Mappings made for it: for the message at which place, whose, for whom.
     pub made: Vec<Made>,
 }

@@ -154,3 +154,28 @@ const RESERVED: usize = 4 * LEN_MAX;
 
 /// The least time in which a peer takes something (RFC 9687 section 3.2).
 const SEND_HOLD_MIN: Duration = Duration::from_secs(8 * 60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_word_has_room_whatever_was_said() {
+        let mut random = Random::new(1);
+        let mut connection = Connection::new(Socket(1), true, Time::ZERO);
+        let mut on_way = 0;
+        let mut depart = |departure: Departure| {
+            let Departure::Bytes { bytes, .. } = departure else { panic!("{departure:?}") };
+            on_way += bytes.len();
+        };
+        depart(connection.send(vec![0; connection.room()], Time::ZERO));
+        let keepalives = std::iter::from_fn(|| connection.send_keepalive(Time::ZERO, &mut random));
+        keepalives.take(10_000).for_each(&mut depart);
+        assert_eq!(connection.room(), 0);
+        assert!(on_way + LEN_MAX <= STREAM_ROOM && on_way + 4 * LEN_MAX > STREAM_ROOM);
+        // What was on the way stands for a sign of life until it is taken.
+        assert_eq!(connection.send_keepalive(Time::ZERO, &mut random), None);
+        connection.taken(on_way, Time::ZERO);
+        assert!(connection.send_keepalive(Time::ZERO, &mut random).is_some());
+    }
+}

@@ -278,6 +278,8 @@ mod tests {
                 path(&[(2, &[70_000])]),
                 &[(3, &[65_001]), (2, &[70_000])],
             ),
+            // Another confederation further on has no place.
+            (narrow_path(&[(2, &[T]), (3, &[65_001])]), path(&[(2, &[70_000])]), &[(2, &[70_000])]),
             // More than there are: it is of no use.
             (narrow_path(&[(2, &[T])]), path(&[(2, &[70_000, 5])]), &[(2, &[23_456])]),
             // A confederation has no place in it.

@@ -206,7 +206,11 @@ fn is_shared(family: Family) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn what_is_written_is_read((family, routes, block) in updates(), is_wide: bool, is_long: bool) {

@@ -363,9 +363,12 @@ fn attributes_with_routes_that_cannot_be_read() {
 fn errors_without_routes_are_the_end() {
     // Section 5.2: nobody knows whether the routes were found.
     let wrong = attribute(0x80, 4, &[1]);
-    for (withdrawn, more) in
-        [(&[][..], vec![]), (ROUTES, vec![]), (&[], unreach(Family::Ipv6Unicast, &[16, 0x20, 1]))]
-    {
+    for (withdrawn, more) in [
+        (&[][..], vec![]),
+        (ROUTES, vec![]),
+        (&[], unreach(Family::Ipv6Unicast, &[16, 0x20, 1])),
+        (&[], reach(Family::Ipv6Unicast, &[1; 16], &[])),
+    ] {
         let bytes = body(withdrawn, &[&more[..], &wrong].concat(), &[]);
         reset(outcome(&bytes, &internal()), Some(4), MALFORMED_ATTRIBUTES);
     }

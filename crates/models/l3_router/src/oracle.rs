@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use function_l3_router::config::{Network, Resolved, ReversePath};
-use function_l3_router::control::{self, Update};
+use function_l3_router::control::{Said as Change, Update};
 use model_kit::check::{Expected, Oracle};
 use model_kit::host::{Cause, EXPIRED, NO_ROUTE, internet_sum, too_big, word};
 use packet::PortId;
@@ -47,7 +47,7 @@ pub use self::state::Model;
 use self::state::Way;
 
 impl Oracle for Model {
-    type Update = control::Said;
+    type Update = Change;
 
     fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected {
         let inside = match self.come_out(port, frame) {
@@ -89,7 +89,7 @@ impl Oracle for Model {
         made.into_iter().map(|one| self.go_in(one)).collect()
     }
 
-    fn apply(&mut self, update: &control::Said, now: Duration) -> bool {
+    fn apply(&mut self, update: &Change, now: Duration) -> bool {
         let Ok(update) = update.by_numbers(|name| self.number_of(name).ok_or(())) else {
             return false;
         };

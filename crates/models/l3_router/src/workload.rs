@@ -410,11 +410,8 @@ impl Changes for Routed {
             }
             Kind::NextHop => events::next_hop(&self.section, passing, adds),
         };
-        Some(Change {
-            subject: kind.subject_of(passing, adds),
-            steering: None,
-            update: update.said(),
-        })
+        let (subject, update) = (kind.subject_of(passing, adds), update.said());
+        Some(Change { subject, steering: None, update })
     }
 
     fn kind_of(&self, subject: u64) -> Option<usize> {

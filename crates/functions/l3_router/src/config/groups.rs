@@ -26,6 +26,13 @@ pub struct Member {
     pub weight: u16,
 }
 
+impl ToHop {
+    /// Whether it is the number of a group, as routes lead to it.
+    pub(crate) fn is_group(self) -> bool {
+        self.name.is_none() && self.number >= GROUPS
+    }
+}
+
 /// The weight of a member that says none.
 fn one() -> u16 {
     1

@@ -10,8 +10,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::GROUPS;
-
 /// The name of a next hop: letters, digits, `-`, `_` and `.`, and not digits alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "PortName")]
@@ -84,13 +82,6 @@ pub struct ToHop {
     pub number: u32,
     /// The name by which it was said.
     pub name: Option<HopName>,
-}
-
-impl ToHop {
-    /// Whether it is the number of a group.
-    pub(crate) fn is_group(self) -> bool {
-        self.name.is_none() && self.number >= GROUPS
-    }
 }
 
 impl From<u32> for ToHop {

@@ -114,7 +114,7 @@ impl Daemon {
             queues: count,
             frame_bytes_max: workers.frame_bytes_max,
             ticks_per_second: clock.ticks_per_second(),
-            steering: configuration.function.configured.frame_steering().filter(|_| count > 1),
+            steering: prepared.frame_steering(),
         };
         let (mut ports, queues) = open_all(&configuration, &needs)?;
         for (number, port) in (0..).zip(&mut ports) {

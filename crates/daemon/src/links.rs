@@ -163,12 +163,11 @@ fn steered(
     steering: &FrameSteering,
     workers: usize,
 ) -> Result<Opened, RunError> {
-    let steering = steering.clone();
-    let worker = move |frame: &[u8]| {
-        steering(id, frame).map(|bits| worker_of(bits, workers as u32) as usize)
+    let worker = || -> port_memory::Steering {
+        let mut steer = steering();
+        Box::new(move |frame| steer(id, frame).map(|bits| worker_of(bits, workers as u32) as usize))
     };
-    let worker: port_memory::Steering = Arc::new(worker);
-    port_memory::steered(opened, id, &worker)
+    port_memory::steered(opened, id, worker)
         .map_err(|error| RunError::setup(format!("no memory between workers: {error}"), ""))
 }
 

@@ -336,7 +336,7 @@ fn cores(
     }
     if function.configured.is_sharded() && count > 1 {
         let name = function.kind.name();
-        if function.configured.frame_steering().is_none() {
+        if !function.configured.steers_frames() {
             let what = format!(
                 "{name} divides its state among workers, and no port type here can deliver each \
                  frame to the worker that has its part"

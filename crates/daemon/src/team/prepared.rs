@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::{Port, Refusal};
-use functions::{AnyUpdate, Configured, Invalid, Running};
+use functions::{AnyUpdate, Configured, FrameSteering, Invalid, Running};
 use host::Machines;
 use machine::clock::{self, Clock};
 use packet::PortId;
@@ -61,6 +61,12 @@ impl Prepared {
     /// Tells all workers what the link of a port carries.
     pub fn set_mtu(&mut self, port: PortId, mtu: u16) {
         self.functions.iter_mut().for_each(|function| function.set_mtu(port, mtu));
+    }
+
+    /// How ports find the worker of a frame, where there are several.
+    pub fn frame_steering(&self) -> Option<FrameSteering> {
+        let first = self.functions.first().filter(|_| self.functions.len() > 1)?;
+        self.config.frame_steering(&**first)
     }
 
     /// Applies what was known before, then the difference to the current keys.

@@ -103,7 +103,7 @@ pub struct Config {
     /// Networks of addresses that subscribers share, all addresses of each.
     #[schemars(length(max = 1024))]
     pub pools: Vec<Prefixed<Ipv4Addr>>,
-    /// Outside addresses that pools can get at run time beside those.
+    /// Outside addresses that pools and rules can get at run time beside those.
     #[schemars(range(max = 65_536))]
     pub spare_addresses: u32,
     /// The lowest outside port that is given away.

@@ -17,6 +17,7 @@ use crate::hosting::{has_ipv6, host_interfaces};
 use crate::nat64::Nat64;
 use crate::sessions::addresses::Addresses;
 use crate::siit::Siit;
+use crate::terms::Terms;
 use crate::translation::Rules;
 use crate::types::flow::Inside;
 use crate::types::networks::holds;
@@ -52,8 +53,8 @@ pub struct Interfaces {
     pub has_calls: bool,
     /// Whose packets are forwarded as they are; none where all are translated.
     pub bypass: Option<Bypass>,
-    /// Networks of subscribers.
-    networks: Vec<Prefixed<Ipv4Addr>>,
+    /// What the configuration has beside outside addresses.
+    terms: Terms,
     /// Outside addresses, for which the outside port answers ARP.
     outside: Vec<Prefixed<Ipv4Addr>>,
     /// Whether the outside port's own address is one of them.
@@ -116,7 +117,7 @@ impl Interfaces {
             vrfs: Vrfs::new(config),
             bypass: Bypass::new(config),
             has_calls: config.alg.pptp,
-            networks: config.inside.clone(),
+            terms: Terms::new(config),
             shares_ip: has(config.outside().map(|(_, network)| network), config.outside_ip),
             outside: config.outside().map(|(_, network)| network).collect(),
             answers_pools: always_answers(config),
@@ -136,6 +137,11 @@ impl Interfaces {
     /// The Ethernet address of an interface.
     pub fn mac(&self, port: PortId) -> MacAddr {
         self.own(port).map_or(self.macs[side(port)], |own| own.mac)
+    }
+
+    /// What the configuration has beside outside addresses.
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     /// The MAC address to which most frames at a port's interface go.
@@ -234,7 +240,7 @@ impl Interfaces {
                 vrfs.is_some_and(|vrfs| vrfs.is_subscriber(key.realm(), address as u32))
             }
             ([0, address], _) => {
-                self.networks.iter().any(|network| holds(*network, address as u32))
+                self.terms.inside.iter().any(|network| holds(*network, address as u32))
             }
             (address, nat64) => nat64.as_ref().is_some_and(|it| it.is_subscriber(address)),
         }
@@ -243,7 +249,7 @@ impl Interfaces {
     /// Whether subscribers have an IPv4 address, as the sender of a packet knows them.
     pub(crate) fn is_inside(&self, realm: u16, address: u32) -> bool {
         let of_vrf = |vrfs: &Vrfs| vrfs.is_subscriber(realm, address);
-        self.networks.iter().any(|network| holds(*network, address))
+        self.terms.inside.iter().any(|network| holds(*network, address))
             || realm != 0 && self.vrfs.as_ref().is_some_and(of_vrf)
     }
 
@@ -363,7 +369,7 @@ impl Interfaces {
         self.names.iter().find(is_it).map(|(_, _, port)| *port)
     }
 
-    /// The addresses that the outside port answers for, after a pool came or went.
+    /// The addresses that the outside port answers for, after a pool or a rule came or went.
     pub fn set_outside(&mut self, addresses: &Addresses) {
         self.outside = addresses.networks().collect();
         self.shares_ip = self.is_outside(self.ip(OUTSIDE));

@@ -20,6 +20,8 @@ pub mod config;
 pub mod control;
 pub mod reasons;
 mod reload;
+mod ruling;
+mod terms;
 mod validate;
 
 pub mod types;
@@ -61,6 +63,7 @@ pub use self::control::Update;
 pub use self::pipeline::Pipeline;
 use std::sync::Arc;
 
+use engine::Refusal;
 use function_kit::{
     Companion, Condition, FrameSteering, HostInterface, Invalid, Measured, Neighbour,
     NetworkFunction, PortName, SetupError, Shard, Sought, Standby, TablePage, TableSize,
@@ -97,6 +100,10 @@ impl NetworkFunction for Cgnat {
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         validate::validate(config)
+    }
+
+    fn advice(_: &Config, update: &Update, why: Refusal) -> String {
+        ruling::advice(update, why).to_owned()
     }
 
     fn take_secrets(config: &mut Config, from: &Config) {
@@ -155,9 +162,17 @@ impl NetworkFunction for Cgnat {
         nat64.is_none() && ds_lite.is_none() && siit.is_none() && alg.is_off()
     }
 
-    fn frame_steering(config: &Config) -> Option<FrameSteering> {
-        let steering = Steering::new(config);
-        Some(Arc::new(move |port, frame| steering.of_frame(port, frame)))
+    fn steers_frames(_: &Config) -> bool {
+        true
+    }
+
+    fn frame_steering(config: &Config, first: &Pipeline) -> Option<FrameSteering> {
+        let published = Arc::clone(first.state().allocation.published()?);
+        let config = config.clone();
+        Some(Arc::new(move || {
+            let mut steering = Steering::following(&config, Arc::clone(&published));
+            Box::new(move |port, frame| steering.of_frame(port, frame))
+        }))
     }
 
     fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {

@@ -7,6 +7,8 @@ use function_kit::Invalid;
 use crate::config::{Config, Prefixed};
 use crate::control::Update;
 use crate::pipeline::Pipeline;
+use crate::ruling::{self, RuleSet};
+use crate::types::networks::{refuse, text};
 use crate::workers::steering::Steering;
 
 /// The bits by which a change finds its worker; none where all workers must know of it.
@@ -15,7 +17,12 @@ pub(crate) fn steering(config: &Config, update: &Update) -> Option<u32> {
         Update::ClearSubscriber { address, .. } => {
             Some(Steering::new(config).of_subscriber(address))
         }
-        Update::AddPool { .. }
+        // Each worker has to know whose an outside end is.
+        Update::AddStatic { .. }
+        | Update::RemoveStatic { .. }
+        | Update::SetPortForwarding { .. }
+        | Update::RemovePortForwarding { .. }
+        | Update::AddPool { .. }
         | Update::DrainPool { .. }
         | Update::SetSessionLimit { .. }
         | Update::SetTimeouts { .. }
@@ -26,14 +33,17 @@ pub(crate) fn steering(config: &Config, update: &Update) -> Option<u32> {
     }
 }
 
-/// Pools may come, and go by being drained; limits, timeouts and the log's collector may change.
-/// Everything else is part of what a packet's way is made of.
+/// Pools may come, and go by being drained; one-to-one and port forwarding rules may come and go;
+/// limits, timeouts and the log's collector may change. Everything else is part of what a packet's
+/// way is made of.
 ///
 /// # Errors
 /// The first other key that differs.
 pub(crate) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
     let same_but = Config {
         pools: running.pools.clone(),
+        static_rules: running.static_rules.clone(),
+        port_forwarding: running.port_forwarding.clone(),
         sessions_per_subscriber: running.sessions_per_subscriber,
         timeouts: running.timeouts,
         logging: redirected(running, wanted).unwrap_or_else(|| wanted.logging.clone()),
@@ -44,15 +54,20 @@ pub(crate) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             section: "function",
             key: differing_key(running, &same_but).into(),
             what: "cannot be changed while the NAT runs".into(),
-            remedy: "Change `pools`, `sessions-per-subscriber`, `timeouts` or the log's collector \
-                     only, or restart it"
+            remedy: "Change `pools`, `static`, `port-forwarding`, `sessions-per-subscriber`, \
+                     `timeouts` or the log's collector only, or restart it"
                 .into(),
         });
     }
     let gone = running.pools.iter().filter(|pool| !wanted.pools.contains(pool));
     let come = wanted.pools.iter().filter(|pool| !running.pools.contains(pool));
-    let mut updates: Vec<Update> = gone.map(|&pool| Update::DrainPool { pool }).collect();
+    let [rules, new_rules] = [running, wanted].map(RuleSet::of_config);
+    stay_out_of_pools(running, &new_rules)?;
+    // What gives up addresses before what takes some.
+    let [mut updates, last] = rules.changes_to(&new_rules);
+    updates.extend(gone.map(|&pool| Update::DrainPool { pool }));
     updates.extend(come.map(|&pool| Update::AddPool { pool }));
+    updates.extend(last);
     let sessions = wanted.session_limit();
     if sessions != running.session_limit() {
         updates.push(Update::SetSessionLimit { sessions });
@@ -64,6 +79,18 @@ pub(crate) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     Ok(updates)
 }
 
+/// Addresses of pools that are drained may still be those of sessions.
+fn stay_out_of_pools(running: &Config, rules: &RuleSet) -> Result<(), Invalid> {
+    let met = running.all_pools().find_map(|pool| Some((rules.in_pool(pool)?, pool)));
+    let Some(((key, network), pool)) = met else { return Ok(()) };
+    let what = format!(
+        "cannot have {} while the NAT runs, which is of the pool {}",
+        text(network),
+        text(pool)
+    );
+    refuse(key, what, "Give other addresses, or restart it")
+}
+
 /// The changes that undo what was applied out of a difference, the last one first.
 pub(crate) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
     let undo = |update: &Update| match *update {
@@ -73,17 +100,26 @@ pub(crate) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
             Update::SetSessionLimit { sessions: running.session_limit() }
         }
         Update::SetTimeouts { .. } => Update::SetTimeouts { timeouts: running.timeouts },
-        Update::SetCollector { .. } => running.logging.as_ref().map_or(*update, to),
+        Update::SetCollector { .. } => {
+            running.logging.as_ref().map_or_else(|| update.clone(), to)
+        }
+        // They are undone with regard to those before them.
+        Update::AddStatic { .. }
+        | Update::RemoveStatic { .. }
+        | Update::SetPortForwarding { .. }
+        | Update::RemovePortForwarding { .. }
         // No difference has one.
-        other @ (Update::ClearSubscriber { .. }
+        | Update::ClearSubscriber { .. }
         | Update::SetVirtual { .. }
         | Update::RemoveVirtual { .. }
-        | Update::SetActive { .. }) => other,
+        | Update::SetActive { .. } => update.clone(),
     };
-    applied.iter().rev().map(undo).collect()
+    let of_rules = ruling::undoing(&RuleSet::of_config(running), applied);
+    let both = applied.iter().zip(of_rules).rev();
+    both.map(|(update, of_rule)| of_rule.unwrap_or_else(|| undo(update))).collect()
 }
 
-/// Pools and limits that are not as configured. Sessions are not among them: they are the
+/// Pools, rules and limits that are not as configured. Sessions are not among them: they are the
 /// network's; nor are virtual addresses, which a controller sets.
 pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
     let state = pipeline.state();
@@ -91,8 +127,11 @@ pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
     let known: Vec<_> = config.all_pools().collect();
     let gone = known.iter().filter(|pool| !open.contains(pool));
     let come = open.iter().filter(|pool| !known.contains(pool));
-    let mut updates: Vec<Update> = come.map(|&pool| Update::AddPool { pool }).collect();
+    let rules = RuleSet::of(&state.allocation.addresses);
+    let [mut updates, last] = RuleSet::of_config(config).changes_to(&rules);
+    updates.extend(come.map(|&pool| Update::AddPool { pool }));
     updates.extend(gone.map(|&pool| Update::DrainPool { pool }));
+    updates.extend(last);
     if state.session_limit != config.session_limit() {
         updates.push(Update::SetSessionLimit { sessions: state.session_limit });
     }
@@ -122,7 +161,7 @@ fn to(logging: &Logging) -> Update {
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {
     let differs = |other: Config| other != *wanted;
     let base = || wanted.clone();
-    let keys: [(&'static str, Config); 21] = [
+    let keys: [(&'static str, Config); 19] = [
         ("pools-answer", Config { pools_answer: running.pools_answer, ..base() }),
         (
             "inside-host-interface",
@@ -133,8 +172,6 @@ fn differing_key(running: &Config, wanted: &Config) -> &'static str {
             Config { outside_host_interface: running.outside_host_interface, ..base() },
         ),
         ("interfaces", Config { interfaces: running.interfaces.clone(), ..base() }),
-        ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
-        ("port-forwarding", Config { port_forwarding: running.port_forwarding.clone(), ..base() }),
         ("bypass", Config { bypass: running.bypass.clone(), ..base() }),
         ("pcp", Config { pcp: running.pcp, ..base() }),
         ("sessions", Config { sessions: running.sessions, ..base() }),

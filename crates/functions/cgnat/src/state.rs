@@ -37,6 +37,7 @@ use crate::types::flow::{Inside, Outside};
 
 mod close;
 pub mod ending;
+mod ruled;
 pub mod sweep;
 pub mod tables;
 
@@ -56,8 +57,7 @@ pub struct State {
     pub refusals: Refusals,
     /// Most sessions of a subscriber; 0 for no limit.
     pub session_limit: u32,
-    /// Whether it is the one that packets go through, of two that share their outside addresses,
-    /// as far as control has said.
+    /// Whether packets go through it, of two with the same outside addresses, as control has said.
     pub is_active: bool,
     /// Whether packets open sessions.
     pub opens: bool,
@@ -76,9 +76,10 @@ pub struct State {
     pub(crate) walk_left: u32,
     /// What is to be told to a standby; none where there is none.
     pub journal: Option<Box<Journal>>,
-    /// The next session for which the sweep is to look by shorter timeouts; none where there is
-    /// none.
+    /// The next session for which the sweep is to look by shorter timeouts.
     pub(crate) hastened: Option<Number>,
+    /// The next session whose other end may have become an outside address, or is none any more.
+    pub(crate) turning: Option<Number>,
     /// How far its end in good order has come; none while it goes on.
     pub(crate) ending: Option<Ending>,
 }
@@ -123,6 +124,7 @@ impl State {
             walk_left: WALK_MAX,
             journal: None,
             hastened: None,
+            turning: None,
             ending: None,
         })
     }

@@ -118,7 +118,15 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
             "Give at most 65536 in all, those of 'spare-addresses' included",
         );
     }
-    for rule in &config.static_rules {
+    for (index, rule) in config.static_rules.iter().enumerate() {
+        let before = config.static_rules[..index].iter().map(|before| before.inside);
+        if let Some(other) = before.into_iter().find(|before| overlap(*before, rule.inside)) {
+            return refuse(
+                "static",
+                format!("subscribers of {} have another rule, too", text(other)),
+                "Give each subscriber one rule",
+            );
+        }
         if rule.inside.len != rule.outside.len {
             return refuse(
                 "static",

@@ -78,8 +78,10 @@ pub trait Configured: Any + Send + Sync {
     fn hands_over(&self) -> bool;
     /// See [`NetworkFunction::takes_long`].
     fn takes_long(&self) -> bool;
+    /// See [`NetworkFunction::steers_frames`].
+    fn steers_frames(&self) -> bool;
     /// See [`NetworkFunction::frame_steering`].
-    fn frame_steering(&self) -> Option<FrameSteering>;
+    fn frame_steering(&self, first: &dyn Running) -> Option<FrameSteering>;
     /// See [`NetworkFunction::function`].
     ///
     /// # Errors
@@ -261,8 +263,13 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         N::takes_long(&self.0)
     }
 
-    fn frame_steering(&self) -> Option<FrameSteering> {
-        N::frame_steering(&self.0)
+    fn steers_frames(&self) -> bool {
+        N::steers_frames(&self.0)
+    }
+
+    fn frame_steering(&self, first: &dyn Running) -> Option<FrameSteering> {
+        let first: &dyn Any = first;
+        N::frame_steering(&self.0, &first.downcast_ref::<State<N>>()?.0)
     }
 
     fn function(

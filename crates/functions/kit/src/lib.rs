@@ -32,4 +32,6 @@ pub use port_name::PortName;
 pub use protocol_kit::{Companion, Neighbour};
 pub use shown::{Condition, Measured, Severity, Spoken, Sum, Summed, When, station};
 pub use sought::Sought;
-pub use unit::{FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};
+pub use unit::{
+    FrameSteering, NetworkFunction, SetupError, Shard, Standby, Steer, TablePage, TableSize,
+};

@@ -193,9 +193,15 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// [`engine::steering`]; none where all workers must know of it.
     fn steering(config: &Self::Config, update: &Self::Update) -> Option<u32>;
 
-    /// How a frame finds its worker, by the port where it came in and what is in it alone; none
-    /// where all workers have all of the state, or that cannot be told.
-    fn frame_steering(_config: &Self::Config) -> Option<FrameSteering> {
+    /// Whether a frame finds its worker by [`Self::frame_steering`] under a configuration.
+    fn steers_frames(_config: &Self::Config) -> bool {
+        false
+    }
+
+    /// How a frame finds its worker, by the port where it came in and what is in it alone, whatever
+    /// control changes of the function; `first` is the first of several workers. None where all
+    /// workers have all of the state, or that cannot be told.
+    fn frame_steering(_config: &Self::Config, _first: &Self::Function) -> Option<FrameSteering> {
         None
     }
 
@@ -293,9 +299,13 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     ) -> TablePage;
 }
 
+/// Makes what steers the frames of a queue of a port.
+pub type FrameSteering = Arc<dyn Fn() -> Steer + Send + Sync>;
+
 /// The bits by which a frame that came in at a port finds its worker, as [`engine::steering`];
-/// none of a frame that any worker may have.
-pub type FrameSteering = Arc<dyn Fn(PortId, &[u8]) -> Option<u32> + Send + Sync>;
+/// none of a frame that any worker may have. Each queue has one for itself, which may keep what it
+/// has seen of the function.
+pub type Steer = Box<dyn FnMut(PortId, &[u8]) -> Option<u32> + Send>;
 
 /// How one of two functions and its link to the other one stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -137,7 +137,11 @@ impl NetworkFunction for MobileGateway {
         steering::of_update(config, update)
     }
 
-    fn frame_steering(config: &Config) -> Option<FrameSteering> {
+    fn steers_frames(config: &Config) -> bool {
+        steering::of_frames(config).is_some()
+    }
+
+    fn frame_steering(config: &Config, _: &Self::Function) -> Option<FrameSteering> {
         steering::of_frames(config)
     }
 

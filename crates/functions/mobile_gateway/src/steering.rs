@@ -55,33 +55,43 @@ pub(super) fn of_frames(config: &Config) -> Option<FrameSteering> {
     }
     let (steering, gateway) = (of_config(config), Gateway::new(config));
     let plain = PlainFrames::new(&gateway);
-    Some(Arc::new(move |_, frame| {
-        let class = match plain.recognise(frame) {
-            Plain::Uplink { teid, inner } => Class::Uplink { teid, inner },
-            Plain::Downlink(inner) => Class::Downlink(inner),
-            Plain::Not => classify(frame, &gateway),
-        };
-        let user = match class {
-            Class::Uplink { inner, .. } | Class::Spent { teid: Some(_), inner } => {
-                match inner.addresses {
-                    Addresses::V4 { source, .. } => source,
-                    Addresses::V6 { .. } => return None,
-                }
-            }
-            Class::Downlink(inner) | Class::Spent { teid: None, inner } => {
-                inner.addresses.ipv4_destination()
-            }
-            // All of a packet meet where they are put together.
-            Class::Fragment(Part { key, .. }) => {
-                let [_, source] = key.source;
-                return Some(steering.bits(source << 16 | u64::from(key.identification), FRAGMENT));
-            }
-            Class::Icmp | Class::Unsupported { .. } | Class::Answer(_) | Class::Drop(_) => {
-                return None;
-            }
-        };
-        Some(of_user(&steering, Ipv4Addr::from_bits(user)))
+    Some(Arc::new(move || {
+        let steering = steering.clone();
+        Box::new(move |_, frame| of_frame(frame, &steering, (&plain, &gateway)))
     }))
+}
+
+/// The bits of a frame; none of one that is of no user.
+fn of_frame(
+    frame: &[u8],
+    steering: &Steering,
+    (plain, gateway): (&PlainFrames, &Gateway),
+) -> Option<u32> {
+    let class = match plain.recognise(frame) {
+        Plain::Uplink { teid, inner } => Class::Uplink { teid, inner },
+        Plain::Downlink(inner) => Class::Downlink(inner),
+        Plain::Not => classify(frame, gateway),
+    };
+    let user = match class {
+        Class::Uplink { inner, .. } | Class::Spent { teid: Some(_), inner } => {
+            match inner.addresses {
+                Addresses::V4 { source, .. } => source,
+                Addresses::V6 { .. } => return None,
+            }
+        }
+        Class::Downlink(inner) | Class::Spent { teid: None, inner } => {
+            inner.addresses.ipv4_destination()
+        }
+        // All of a packet meet where they are put together.
+        Class::Fragment(Part { key, .. }) => {
+            let [_, source] = key.source;
+            return Some(steering.bits(source << 16 | u64::from(key.identification), FRAGMENT));
+        }
+        Class::Icmp | Class::Unsupported { .. } | Class::Answer(_) | Class::Drop(_) => {
+            return None;
+        }
+    };
+    Some(of_user(steering, Ipv4Addr::from_bits(user)))
 }
 
 /// Keeps fragments apart from users.
@@ -109,8 +119,8 @@ mod tests {
     #[test]
     fn what_is_of_no_user_may_go_to_any_worker() {
         let config = Config { core: 2, ..Config::default() };
-        let steering = of_frames(&config).expect("users have IPv4 addresses");
-        assert_eq!(steering(super::super::gateway::ACCESS, &[0xff; 60]), None);
+        let mut steer = of_frames(&config).expect("users have IPv4 addresses")();
+        assert_eq!(steer(super::super::gateway::ACCESS, &[0xff; 60]), None);
         assert!(of_frames(&Config { ipv6: true, ..config }).is_none());
     }
 }

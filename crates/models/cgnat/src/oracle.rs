@@ -14,7 +14,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use function_cgnat::config::{Family, Filtering};
+use function_cgnat::config::{Family, Filtering, PortForwarding, StaticRule};
 use function_cgnat::control::Update;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::check::{Expected, Oracle, left};
@@ -42,6 +42,7 @@ mod allowed;
 mod choice;
 mod pools;
 mod port_forwarding;
+mod rules;
 mod workers;
 
 mod bypass;
@@ -144,7 +145,18 @@ impl Oracle for Model {
         self.tables.pass(&self.config, now);
         self.take_note(None, now);
         let is_possible = match *update {
-            Update::AddPool { pool } => self.add_pool(pool),
+            Update::AddPool { pool } => self.add_pool(pool, now),
+            Update::AddStatic { inside, outside } => {
+                self.add_static(StaticRule { inside, outside }, now)
+            }
+            Update::RemoveStatic { inside, outside } => {
+                self.remove_static(StaticRule { inside, outside }, now)
+            }
+            Update::SetPortForwarding { outside, ref hosts } => {
+                let rule = PortForwarding { outside, hosts: hosts.clone() };
+                self.set_forwarding(&rule, now)
+            }
+            Update::RemovePortForwarding { outside } => self.remove_forwarding(outside, now),
             Update::DrainPool { pool } => {
                 let known = self.pools.iter_mut().find(|(known, _)| same(*known, pool));
                 known.map(|(_, open)| *open = false).is_some()

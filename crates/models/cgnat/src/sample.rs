@@ -35,6 +35,7 @@ mod nat64;
 mod pcp;
 mod port_forwarding;
 mod refusals;
+mod rules;
 mod sessions;
 mod siit;
 mod workers;
@@ -83,6 +84,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         calls::pptp,
         limits::sessions_of_a_subscriber,
         limits::pools,
+        rules::rules,
         limits::blocks,
         limits::tables,
         aging::timeouts,
@@ -138,7 +140,8 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
         let is_reached = siit::reaches(config, name);
         unless(is_reached, name, "nothing is translated without sessions");
     }
-    let exhausted = reach.ports_exhausted || port_forwarding::is_exhaustible(config);
+    let has_few = port_forwarding::is_exhaustible(config) || rules::has_hosts(config);
+    let exhausted = reach.ports_exhausted || has_few;
     unless(exhausted, "ports-exhausted", "it takes more mappings than a sample opens");
     unless(reach.block_limit, "block-limit", "it takes more mappings than a sample opens");
     unless(reach.pool_exhausted, "pool-exhausted", "no pool, or no room for two sessions");

@@ -32,15 +32,16 @@ pub fn mesh(workers: usize, first: usize) -> io::Result<Vec<Vec<Box<dyn Port>>>>
     Ok(all)
 }
 
-/// Returns the worker for a frame; `None` for a frame that any worker may process.
-pub type Steering = Arc<dyn Fn(&[u8]) -> Option<usize> + Send + Sync>;
+/// Returns the worker for a frame; `None` for a frame that any worker may process. Each queue has
+/// one of its own.
+pub type Steering = Box<dyn FnMut(&[u8]) -> Option<usize> + Send>;
 
 /// Wraps a port of several workers so that frames reach the worker for them, on whichever queue
 /// they arrive: the worker of that queue passes them on in order before any other processing.
 ///
 /// # Errors
 /// When the kernel has no memory for the rings.
-pub fn steered(opened: Opened, id: PortId, steering: &Steering) -> io::Result<Opened> {
+pub fn steered(opened: Opened, id: PortId, steering: impl Fn() -> Steering) -> io::Result<Opened> {
     let Opened { queues, monitor } = opened;
     let count = queues.len();
     let mut ways: Vec<(Vec<Option<Sender>>, Vec<Receiver>)> =
@@ -61,7 +62,7 @@ pub fn steered(opened: Opened, id: PortId, steering: &Steering) -> io::Result<Op
     let handed = Arc::new(AtomicU64::new(0));
     let counters: Vec<_> = queues.iter().map(|_| QueueCounters::new(DROPS)).collect();
     let queue = |((port, (towards, from)), counters): ((Box<dyn Port>, _), &Arc<QueueCounters>)| {
-        let (steering, handed, counters) = (steering.clone(), handed.clone(), counters.clone());
+        let (steering, handed, counters) = (steering(), handed.clone(), counters.clone());
         Box::new(Steered { id, port, towards, from, steering, handed, counters }) as Box<dyn Port>
     };
     let queues = queues.into_iter().zip(ways).zip(&counters).map(queue).collect();
@@ -208,8 +209,9 @@ mod tests {
             ticks_per_second: 1e9,
         };
         let (ends, opened) = open(&request, 1 << 18).expect("memory");
-        let steering: Steering = Arc::new(|frame| Some(usize::from(frame[0])).filter(|&at| at < 9));
-        (ends, steered(opened, PortId(1), &steering).expect("memory"))
+        let steering =
+            || -> Steering { Box::new(|frame| Some(usize::from(frame[0])).filter(|&at| at < 9)) };
+        (ends, steered(opened, PortId(1), steering).expect("memory"))
     }
 
     fn send(end: &mut FarEnd, frame: &[u8]) {

@@ -242,7 +242,7 @@ fn the_active_nat_alone_answers_and_forwards() {
         for (side, name) in ["inside", "outside"].into_iter().enumerate() {
             let (port, address) = (PortName::new(name), virtual_ip(side).into());
             let gone = Update::RemoveVirtual { port, vlan: None, address };
-            nat.pipeline.apply(gone, 0).expect("it is there");
+            nat.pipeline.apply(gone.clone(), 0).expect("it is there");
             assert_eq!(nat.pipeline.apply(gone, 0), Err(Refusal::NotFound));
         }
     }

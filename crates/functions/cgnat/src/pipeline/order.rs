@@ -139,6 +139,12 @@ impl Function for Pipeline {
         if self.state.hastened.is_some() {
             self.state.hasten_some(now);
         }
+        if self.state.allocation.is_unpublished {
+            self.state.allocation.publish();
+        }
+        if self.state.turning.is_some() {
+            self.state.turn_some(now);
+        }
         if self.state.ending.is_some() {
             self.end_round(now);
         } else if let Some(replication) = &mut self.replication {

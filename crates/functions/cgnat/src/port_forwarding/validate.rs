@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use function_kit::Invalid;
 
-use crate::config::{Config, PortForwarding, PortForwardingHost, PortRange};
+use crate::config::{Config, PortForwarding, PortForwardingHost, PortRange, Prefixed};
 use crate::types::networks::{holds, refuse};
 
 /// Checks the key; that no pool and no other rule has its outside addresses is checked with all
@@ -14,11 +14,11 @@ use crate::types::networks::{holds, refuse};
 /// What of it cannot be.
 pub(crate) fn validate(config: &Config) -> Result<(), Invalid> {
     let rules = &config.port_forwarding;
+    let own = config.static_rules.iter().map(|rule| ("static", rule.inside));
+    let main = config.deterministic.iter().filter(|rule| rule.realm == 0);
+    let others: Vec<_> = own.chain(main.map(|rule| ("deterministic", rule.inside))).collect();
     for rule in rules {
-        for host in &rule.hosts {
-            validate_host(config, host)?;
-        }
-        validate_shares(rule)?;
+        validate_rule((config.first_port, &config.inside), &others, rule)?;
     }
     let mut all: Vec<Ipv4Addr> =
         rules.iter().flat_map(|rule| &rule.hosts).map(|host| host.inside).collect();
@@ -33,10 +33,30 @@ pub(crate) fn validate(config: &Config) -> Result<(), Invalid> {
     }
 }
 
+/// Checks a rule by itself: with the lowest port that is given away, the networks of subscribers,
+/// and those of subscribers that have other rules, each with its key.
+///
+/// # Errors
+/// What of it cannot be.
+pub(crate) fn validate_rule(
+    (first_port, inside): (u16, &[Prefixed<Ipv4Addr>]),
+    others: &[(&'static str, Prefixed<Ipv4Addr>)],
+    rule: &PortForwarding,
+) -> Result<(), Invalid> {
+    for host in &rule.hosts {
+        validate_host((first_port, inside), others, host)?;
+    }
+    validate_shares(rule)
+}
+
 /// Checks what a host has by itself.
-fn validate_host(config: &Config, host: &PortForwardingHost) -> Result<(), Invalid> {
+fn validate_host(
+    (lowest, networks): (u16, &[Prefixed<Ipv4Addr>]),
+    others: &[(&'static str, Prefixed<Ipv4Addr>)],
+    host: &PortForwardingHost,
+) -> Result<(), Invalid> {
     let inside = host.inside;
-    if !config.inside.iter().any(|network| holds(*network, inside.to_bits())) {
+    if !networks.iter().any(|network| holds(*network, inside.to_bits())) {
         let what = format!("{inside} is in no network of 'inside'");
         return refuse(
             KEY,
@@ -44,11 +64,9 @@ fn validate_host(config: &Config, host: &PortForwardingHost) -> Result<(), Inval
             "Give an address of a subscriber, or add its network to 'inside'",
         );
     }
-    let own = config.static_rules.iter().map(|rule| ("static", rule.inside));
-    let main = config.deterministic.iter().filter(|rule| rule.realm == 0);
-    let mut others = own.chain(main.map(|rule| ("deterministic", rule.inside)));
-    if let Some((key, network)) = others.find(|(_, network)| holds(*network, inside.to_bits())) {
-        let what = format!("{inside} has a rule of '{key}', too, for {}", String::from(network));
+    let has_it = |(_, network): &&(_, Prefixed<Ipv4Addr>)| holds(*network, inside.to_bits());
+    if let Some((key, network)) = others.iter().find(has_it) {
+        let what = format!("{inside} has a rule of '{key}', too, for {}", String::from(*network));
         return refuse(KEY, what, "Give each subscriber one rule");
     }
     if host.forwards.is_empty() && host.dynamic_ports.is_none() {
@@ -68,12 +86,12 @@ fn validate_host(config: &Config, host: &PortForwardingHost) -> Result<(), Inval
         }
     }
     if let Some(PortRange { first_port, last_port }) = host.dynamic_ports
-        && (first_port < config.first_port || first_port > last_port)
+        && (first_port < lowest || first_port > last_port)
     {
         let what = format!("{inside}: no 'dynamic-ports' from {first_port} to {last_port}");
         let remedy = format!(
-            "Give 'first-port' from {} on, the lowest of the key 'first-port', up to 'last-port'",
-            config.first_port
+            "Give 'first-port' from {lowest} on, the lowest of the key 'first-port', up to \
+             'last-port'"
         );
         return refuse(KEY, what, &remedy);
     }

@@ -8,6 +8,7 @@
 use std::io;
 use std::net::Ipv4Addr;
 use std::ops::Range;
+use std::sync::Arc;
 
 use engine::steering::Steering;
 use function_kit::Shard;
@@ -20,6 +21,7 @@ use crate::deterministic::Plan;
 use crate::sessions::addresses::Addresses;
 use crate::sessions::dice::Dice;
 use crate::sessions::ports::{Class, Ports};
+use crate::sessions::published::Published;
 use crate::sessions::subscribers::{BLOCKS_MAX, Subscriber};
 use crate::sessions::table::Number;
 use crate::sessions::times::Moment;
@@ -58,6 +60,10 @@ pub struct Allocation {
     dice: Dice,
     /// How packets find their worker.
     keyed: Steering,
+    /// The addresses for ports that steer; none but of the first of several workers.
+    published: Option<Arc<Published<Addresses>>>,
+    /// Whether they do not know of the latest rules.
+    pub(crate) is_unpublished: bool,
 }
 
 /// Ports that a subscriber has for itself.
@@ -157,8 +163,13 @@ impl Allocation {
             open: Open::new(config, capacity as usize),
             dice: Dice::new(config.secret, shard.index),
             keyed: config.steering(),
+            published: None,
+            is_unpublished: false,
             addresses,
         };
+        if shard.index == 0 && shard.count > 1 {
+            all.published = Some(Arc::new(Published::new(all.addresses.clone())));
+        }
         all.ports.populate(0..all.addresses.count())?;
         let shared: Vec<u32> = all.addresses.shared().collect();
         shared.into_iter().for_each(|number| all.open(number));

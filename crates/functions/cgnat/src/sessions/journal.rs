@@ -11,6 +11,8 @@ pub struct Journal {
     pub dirty: Dirty,
     /// Control changed something other than sessions.
     pub settings_changed: bool,
+    /// One-to-one or port forwarding rules came or went.
+    pub rules_changed: bool,
     /// A mapping came and went unseen by the standby, so that ports are to be told once more.
     pub ports_again: bool,
 }
@@ -22,7 +24,7 @@ impl Journal {
     /// When there is no memory for it.
     pub fn new(capacity: usize) -> io::Result<Journal> {
         let dirty = Dirty::new(capacity)?;
-        Ok(Journal { dirty, settings_changed: false, ports_again: false })
+        Ok(Journal { dirty, settings_changed: false, rules_changed: false, ports_again: false })
     }
 
     /// Notes that a session is to be told.

@@ -13,6 +13,7 @@ pub mod fields;
 pub(crate) mod journal;
 pub(crate) mod pools;
 pub mod ports;
+pub mod published;
 pub mod refusals;
 pub mod rewrite;
 pub mod session;

@@ -25,7 +25,7 @@ impl Ends<'_> {
     pub fn steering(&self, protocol: u8, end: (u32, u16)) -> u32 {
         let Ends { keyed, addresses, plan, layout } = self;
         let by_rule =
-            || addresses.subscriber(end.0).or_else(|| addresses.hosts.owner(protocol, end));
+            || addresses.subscriber(end.0).or_else(|| addresses.hosts().owner(protocol, end));
         let by_plan = || match plan.reverse(Ipv4Addr::from_bits(end.0), end.1)? {
             Owner::Subscriber { inside, .. } => Some(inside.to_bits()),
             Owner::Dynamic | Owner::Nobody => None,

@@ -23,6 +23,7 @@ use crate::sessions::ports::Class;
 use crate::sessions::table::Number;
 use crate::sessions::times::Moment;
 use crate::standby::change::{Change, Told};
+use crate::standby::rules::Heard;
 use crate::state::State;
 
 /// The worker's part of a standby.
@@ -35,6 +36,8 @@ pub struct Applier {
     /// How far `theirs` was emptied.
     forgetting: Option<usize>,
     refused: u64,
+    /// Rules that are being told; none where none are, or they were too many.
+    rules: Option<Heard>,
     patience: Ticks,
     /// Whether what it was not told of is dropped, once all was told.
     drops: bool,
@@ -62,6 +65,7 @@ impl Applier {
             late: VecDeque::with_capacity(LATE_MAX),
             forgetting: None,
             refused: 0,
+            rules: None,
             patience: (clock.ticks_per_second() * PATIENCE_S) as Ticks,
             drops: false,
             dropping: None,
@@ -99,6 +103,7 @@ impl Applier {
                 Received::Change(change) => self.take(state, interfaces, (change, now)),
                 Received::Afresh => {
                     self.late.clear();
+                    self.rules = None;
                     self.forgetting = Some(0);
                     (self.dropping, self.whole) = (None, None);
                     break;
@@ -116,6 +121,7 @@ impl Applier {
         self.refused += self.late.len() as u64;
         self.link().refuses(self.refused);
         self.late.clear();
+        self.rules = None;
         (self.forgetting, self.dropping, self.whole) = (None, None, None);
     }
 
@@ -242,6 +248,22 @@ impl Applier {
                 let update = Update::SetSessionLimit { sessions };
                 control::apply(state, interfaces, &update, now).is_ok()
             }
+            Change::Rules { is_end: false } => {
+                self.rules = Some(Heard::default());
+                true
+            }
+            Change::Rules { is_end: true } => {
+                let is_done =
+                    self.rules.as_ref().is_none_or(|rules| rules.rule(state, interfaces, now));
+                self.rules = self.rules.take().filter(|_| !is_done);
+                is_done
+            }
+            Change::Static { .. } | Change::Host { .. } | Change::Forward { .. } => {
+                if self.rules.as_mut().is_some_and(|rules| !rules.take(&change)) {
+                    (self.rules, self.refused) = (None, self.refused + 1);
+                }
+                true
+            }
             Change::Kept { number, kept } => {
                 self.own(state, number).is_some_and(|own| state.keep(own, &kept))
             }
@@ -298,6 +320,10 @@ fn replaces(change: &Change, other: &Change) -> bool {
         Change::Rest { .. }
         | Change::Pool { .. }
         | Change::Limit { .. }
+        | Change::Rules { .. }
+        | Change::Static { .. }
+        | Change::Host { .. }
+        | Change::Forward { .. }
         | Change::Epoch { .. }
         | Change::Whole { .. } => None,
     };
@@ -306,6 +332,7 @@ fn replaces(change: &Change, other: &Change) -> bool {
             of(change) == of(other) && kept.replaces(other_kept)
         }
         (Change::Kept { .. }, _) => false,
+        (Change::Rules { .. }, Change::Rules { .. }) => true,
         _ => of(change).is_some() && of(change) == of(other),
     }
 }

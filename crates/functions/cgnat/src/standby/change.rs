@@ -13,6 +13,10 @@
 //! | 6 to 9 | what is kept of a session beside its record: see `kept.rs` |
 //! | 10 | milliseconds for which mappings that were asked for are known (8) |
 //! | 11 | all that there is was told: on which connection ([`replication::Link::connection`], 8) |
+//! | 12 | one-to-one and port forwarding rules follow, or these were all that there are: 0 or 1 (1) |
+//! | 13 | a one-to-one rule: inside and outside address (4 each), prefix length (1) |
+//! | 14 | a host of a port forwarding rule: outside and inside address (4 each), first and last of the ports for its other ports, 0 for none (2 each) |
+//! | 15 | forwarded ports of such a host: its inside address (4), 0 for TCP and UDP, 6 or 17 (1), first and last outside port, first inside port (2 each) |
 //!
 //! Flags of a session: in the lowest three bits what its other end is ([`Far::kind`]), 8 where
 //! something is kept of it alone, which follows.
@@ -20,6 +24,7 @@
 use protocol_replication::{self as replication, Malformed, number, take};
 use wire::protocol;
 
+use crate::config::ForwardProtocol;
 use crate::sessions::ports::Class;
 use crate::sessions::session::TcpState;
 use crate::standby::kept::{self, Kept};
@@ -72,6 +77,40 @@ pub enum Change {
         /// In milliseconds.
         ms: u64,
     },
+    /// All rules follow, or were told since then.
+    Rules {
+        /// Which of both.
+        is_end: bool,
+    },
+    /// A one-to-one rule.
+    Static {
+        /// The first inside address.
+        inside: u32,
+        /// The first outside address.
+        outside: u32,
+        /// The length of both prefixes.
+        len: u8,
+    },
+    /// A host of a port forwarding rule.
+    Host {
+        /// The rule's outside address.
+        outside: u32,
+        /// The host's address.
+        inside: u32,
+        /// The first and the last outside port for its ports that are not forwarded.
+        dynamic: Option<(u16, u16)>,
+    },
+    /// Forwarded ports of the host that was told last.
+    Forward {
+        /// The host's address.
+        inside: u32,
+        /// Of which protocols.
+        protocol: ForwardProtocol,
+        /// The first and the last outside port.
+        outside: (u16, u16),
+        /// The host's port that the first one stands for.
+        inside_first: u16,
+    },
     /// All that there is was told, in this change and those before it.
     Whole {
         /// What both sides call the connection that was there then.
@@ -101,7 +140,7 @@ pub struct Told {
 
 impl replication::Change for Change {
     const MAGIC: [u8; 8] = *b"plumbnat";
-    const VERSION: u16 = 5;
+    const VERSION: u16 = 6;
     const LEN_MAX: usize = 1 + 4 + kept::LEN_MAX;
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -143,11 +182,39 @@ impl replication::Change for Change {
                 out.push(WHOLE);
                 out.extend(connection.to_be_bytes());
             }
+            Change::Rules { is_end } => out.extend([RULES, is_end.into()]),
+            Change::Static { inside, outside, len } => {
+                out.push(STATIC);
+                out.extend(inside.to_be_bytes());
+                out.extend(outside.to_be_bytes());
+                out.push(len);
+            }
+            Change::Host { outside, inside, dynamic } => {
+                out.push(HOST);
+                out.extend(outside.to_be_bytes());
+                out.extend(inside.to_be_bytes());
+                let (first, last) = dynamic.unwrap_or_default();
+                out.extend(first.to_be_bytes());
+                out.extend(last.to_be_bytes());
+            }
+            Change::Forward { inside, protocol, outside: (first, last), inside_first } => {
+                out.push(FORWARD);
+                out.extend(inside.to_be_bytes());
+                out.push(match protocol {
+                    ForwardProtocol::Both => 0,
+                    ForwardProtocol::Tcp => protocol::TCP,
+                    ForwardProtocol::Udp => protocol::UDP,
+                });
+                for port in [first, last, inside_first] {
+                    out.extend(port.to_be_bytes());
+                }
+            }
         }
     }
 
     fn read(bytes: &mut &[u8]) -> Result<Change, Malformed> {
-        match take::<1>(bytes)?[0] {
+        let [kind] = take(bytes)?;
+        match kind {
             SESSION => Told::read(bytes).map(Change::Session),
             FREE => Ok(Change::Free { number: number(bytes)? }),
             REST => {
@@ -171,10 +238,50 @@ impl replication::Change for Change {
             LIMIT => Ok(Change::Limit { sessions: number(bytes)? }),
             EPOCH => Ok(Change::Epoch { ms: u64::from_be_bytes(take(bytes)?) }),
             WHOLE => Ok(Change::Whole { connection: u64::from_be_bytes(take(bytes)?) }),
-            kind => {
+            RULES | STATIC | HOST | FORWARD => read_rule(kind, bytes),
+            _ => {
                 let session = number(bytes)?;
                 Ok(Change::Kept { number: session, kept: Kept::read(kind, bytes)? })
             }
+        }
+    }
+}
+
+/// Reads something of rules.
+fn read_rule(kind: u8, bytes: &mut &[u8]) -> Result<Change, Malformed> {
+    let port = |bytes: &mut &[u8]| take(bytes).map(u16::from_be_bytes);
+    match kind {
+        RULES => match take(bytes)? {
+            [is_end @ (0 | 1)] => Ok(Change::Rules { is_end: is_end == 1 }),
+            _ => Err(Malformed("neither begin nor end of rules")),
+        },
+        STATIC => {
+            let (inside, outside) = (number(bytes)?, number(bytes)?);
+            match take(bytes)? {
+                [len @ 1..=32] => Ok(Change::Static { inside, outside, len }),
+                _ => Err(Malformed("a rule of no prefix length")),
+            }
+        }
+        HOST => {
+            let (outside, inside) = (number(bytes)?, number(bytes)?);
+            match (port(bytes)?, port(bytes)?) {
+                (0, 0) => Ok(Change::Host { outside, inside, dynamic: None }),
+                (first, last) if 0 < first && first <= last => {
+                    Ok(Change::Host { outside, inside, dynamic: Some((first, last)) })
+                }
+                _ => Err(Malformed("a host with no range of ports")),
+            }
+        }
+        _ => {
+            let inside = number(bytes)?;
+            let protocol = match take(bytes)? {
+                [0] => ForwardProtocol::Both,
+                [protocol::TCP] => ForwardProtocol::Tcp,
+                [protocol::UDP] => ForwardProtocol::Udp,
+                _ => return Err(Malformed("forwarded ports of no protocol")),
+            };
+            let outside = (port(bytes)?, port(bytes)?);
+            Ok(Change::Forward { inside, protocol, outside, inside_first: port(bytes)? })
         }
     }
 }
@@ -231,6 +338,10 @@ const POOL: u8 = 4;
 const LIMIT: u8 = 5;
 const EPOCH: u8 = 10;
 const WHOLE: u8 = 11;
+const RULES: u8 = 12;
+const STATIC: u8 = 13;
+const HOST: u8 = 14;
+const FORWARD: u8 = 15;
 
 /// Of a session's flags: something is kept of it alone.
 const KEPT: u8 = 8;

@@ -18,6 +18,7 @@ mod keep;
 mod kept;
 mod pair;
 mod replication;
+mod rules;
 mod teller;
 #[cfg(test)]
 mod tests;

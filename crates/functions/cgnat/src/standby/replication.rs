@@ -209,7 +209,7 @@ fn credentials(settings: &Settings) -> Result<Credentials, SetupError> {
 }
 
 /// What must be the same on both sides: all but what names this side, what a reload may change
-/// without their knowledge of each other, and the secret.
+/// without their knowledge of each other, rules, which are told, and the secret.
 fn digest(config: &Config) -> [u8; 32] {
     let own = Config::default();
     let vrfs = config.vrfs.iter().map(|vrf| Vrf { next_hop: None, ..vrf.clone() });
@@ -227,6 +227,8 @@ fn digest(config: &Config) -> [u8; 32] {
         vrfs: vrfs.collect(),
         replication: own.replication,
         timeouts: own.timeouts,
+        static_rules: own.static_rules,
+        port_forwarding: own.port_forwarding,
         logging: None,
         secret: None,
         ..config.clone()

@@ -28,6 +28,7 @@ use crate::sessions::table::Number;
 use crate::sessions::times::{Moment, Times};
 use crate::standby::change::{Change, Told};
 use crate::standby::kept::KEPT_MAX;
+use crate::standby::rules::Place;
 use crate::state::State;
 
 /// What tells a standby, from the journal of the state.
@@ -56,6 +57,8 @@ pub struct Teller {
 struct Whole {
     /// The next setting.
     setting: Option<usize>,
+    /// The next of the rules.
+    rules: Option<Place>,
     /// The next session.
     session: Option<Number>,
     /// The next port.
@@ -116,6 +119,7 @@ impl Teller {
             self.resynchronisations = wanted;
             self.whole = Whole {
                 setting: Some(0),
+                rules: Some(Place::Begin),
                 session: Some(0),
                 port: Some(0),
                 epoch: state.granted.is_some(),
@@ -136,9 +140,13 @@ impl Teller {
         }
         let moment = state.times.moment(now);
         self.tell_settings(state);
-        self.tell_dirty(state, moment);
-        self.tell_sessions(state, moment);
-        self.tell_ports(state, moment);
+        self.tell_rules(state);
+        // Sessions rest on them.
+        if self.whole.setting.is_none() && self.whole.rules.is_none() {
+            self.tell_dirty(state, moment);
+            self.tell_sessions(state, moment);
+            self.tell_ports(state, moment);
+        }
         self.tell_epoch(state, (now, moment));
         if self.whole.end && self.has_told_all_but_end(state) {
             self.whole.end = !self.tell(Change::Whole { connection });
@@ -175,9 +183,12 @@ impl Teller {
     }
 
     fn has_told_all_but_end(&self, state: &State) -> bool {
-        let Whole { setting, session, port, epoch, .. } = self.whole;
-        let is_again = |it: &Journal| it.dirty.count() > 0 || it.ports_again || it.settings_changed;
-        let is_whole = setting.is_none() && session.is_none() && port.is_none() && !epoch;
+        let Whole { setting, rules, session, port, epoch, .. } = self.whole;
+        let is_again = |it: &Journal| {
+            it.dirty.count() > 0 || it.ports_again || it.settings_changed || it.rules_changed
+        };
+        let is_known = setting.is_none() && rules.is_none();
+        let is_whole = is_known && session.is_none() && port.is_none() && !epoch;
         is_whole && !state.journal.as_deref().is_some_and(is_again)
     }
 
@@ -229,6 +240,22 @@ impl Teller {
                 return;
             }
             self.whole.setting = Some(at + 1);
+        }
+    }
+
+    /// Rules as they are now, all of them where one has changed.
+    fn tell_rules(&mut self, state: &mut State) {
+        if let Some(journal) = &mut state.journal
+            && std::mem::take(&mut journal.rules_changed)
+        {
+            self.whole.rules = Some(Place::Begin);
+        }
+        while let Some(place) = self.whole.rules {
+            let (change, next) = place.told(&state.allocation.addresses);
+            if !self.tell(change) {
+                return;
+            }
+            self.whole.rules = next;
         }
     }
 

@@ -6,6 +6,7 @@ use protocol_replication::message::{Hello, Inbox, Message, changes_max, len_max}
 use protocol_replication::{Change as _, Identity, Trouble};
 
 use crate::alg::{Numbers, Replaced, SLOTS, Side};
+use crate::config::ForwardProtocol;
 use crate::sessions::session::TcpState;
 use crate::standby::{Change, Kept, Told};
 use crate::types::flow::{Far, Inside};
@@ -70,6 +71,23 @@ fn change() -> impl Strategy<Value = Change> {
         (any::<u32>(), kept()).prop_map(|(number, kept)| Change::Kept { number, kept }),
         any::<u64>().prop_map(|ms| Change::Epoch { ms }),
         any::<u64>().prop_map(|connection| Change::Whole { connection }),
+        any::<bool>().prop_map(|is_end| Change::Rules { is_end }),
+        (any::<u32>(), any::<u32>(), 1..33u8).prop_map(|(inside, outside, len)| Change::Static {
+            inside,
+            outside,
+            len
+        }),
+        (any::<u32>(), any::<u32>(), proptest::option::of((1..100u16, 100..=u16::MAX)))
+            .prop_map(|(outside, inside, dynamic)| Change::Host { outside, inside, dynamic }),
+        (any::<u32>(), 0..3usize, any::<[u16; 3]>()).prop_map(
+            |(inside, protocol, [first, last, inside_first])| Change::Forward {
+                inside,
+                protocol: [ForwardProtocol::Both, ForwardProtocol::Tcp, ForwardProtocol::Udp]
+                    [protocol],
+                outside: (first, last),
+                inside_first,
+            }
+        ),
     ]
 }
 
@@ -181,4 +199,27 @@ fn the_largest_message_fits_and_a_longer_one_is_refused_by_its_length() {
 
     inbox.fill(&(len_max::<Change>() as u32 + 1).to_be_bytes());
     assert!(inbox.take().is_err());
+}
+
+#[test]
+fn rules_of_no_kind_are_malformed() {
+    let written = |change: Change| {
+        let mut bytes = Vec::new();
+        change.write(&mut bytes);
+        bytes
+    };
+    let begin = written(Change::Rules { is_end: false });
+    let own = written(Change::Static { inside: 1, outside: 2, len: 32 });
+    let host = written(Change::Host { outside: 1, inside: 2, dynamic: Some((300, 400)) });
+    let protocol = ForwardProtocol::Tcp;
+    let forward = Change::Forward { inside: 2, protocol, outside: (80, 80), inside_first: 80 };
+    let forward = written(forward);
+    for (bytes, at, byte) in
+        [(&begin, 1, 2), (&own, 9, 0), (&own, 9, 33), (&host, 9, 2), (&forward, 5, 1)]
+    {
+        let mut changed = bytes.clone();
+        assert!(Change::read(&mut &bytes[..]).is_ok());
+        changed[at] = byte;
+        assert!(Change::read(&mut &changed[..]).is_err(), "{byte} at {at}");
+    }
 }

@@ -1,4 +1,4 @@
-//! What a person can look at while the NAT runs: sessions, subscribers, pools.
+//! What a person can look at while the NAT runs: sessions, subscribers, pools, rules.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::{Measured, Sought, Sum, TablePage, TableSize};
@@ -14,13 +14,16 @@ use crate::sessions::times::Moment;
 use crate::state::State;
 use crate::types::flow::{INNER, SOFTWIRES};
 
+mod rules;
+
 /// The tables, in the order of [`sizes`].
 pub(crate) const NAMES: &[&str] =
-    &["sessions", "mappings", "subscribers", "blocks", "pools", "refused"];
+    &["sessions", "mappings", "subscribers", "blocks", "pools", "refused", "rules"];
 
 /// The places of the last ones.
 const POOLS: usize = 4;
 const REFUSED: usize = 5;
+const RULES: usize = 6;
 
 /// What of the pools is told as metrics.
 pub(crate) const MEASURED: &[Measured] = &[Measured {
@@ -50,6 +53,7 @@ pub(crate) fn sizes(state: &State) -> Vec<TableSize> {
             state.allocation.addresses.capacity() as usize,
         ),
         size(state.refusals.count(), state.refusals.capacity()),
+        rules::size(&state.allocation.addresses),
     ]
 }
 
@@ -72,6 +76,9 @@ pub(crate) fn page(state: &State, table: usize, from: u64, limit: usize, now: Mo
     }
     if table == REFUSED {
         return refusals(state, |_| true, (from, limit), now);
+    }
+    if table == RULES {
+        return rules::page(&state.allocation.addresses, None, (from, limit));
     }
     let used = if table >= 2 { state.subscribers.used() } else { state.sessions.used() };
     let first = from.min(u64::from(used)) as u32;
@@ -107,6 +114,9 @@ pub(crate) fn found(
         let is_its =
             |one: &Entry| sought.port.is_none() && inner(one.realm, one.address) == sought.address;
         return Some(refusals(state, is_its, (from, limit), now));
+    }
+    if table == RULES {
+        return Some(rules::page(&state.allocation.addresses, Some(sought), (from, limit)));
     }
     if table >= POOLS {
         return None;

@@ -9,12 +9,13 @@
 //!                 that worker hands all of them over to the one that owns the port
 //! ```
 //! The identifier of an ICMP query and the number of a call stand for a port, and an ICMP error
-//! goes where the packet goes that it quotes. All of it follows from the configuration and its key
-//! ([`Config::steering`]), so that a card with the right filters can do the same; [`Steering`] does
-//! it for ports that cannot. VRFs count for nothing: subscribers of the same address in several of
+//! goes where the packet goes that it quotes. All of it follows from the configuration, the rules
+//! that are there, and a key ([`Config::steering`]), so that a card with the right filters can do
+//! the same; [`Steering`] does it for ports that cannot. VRFs count for nothing: subscribers of the same address in several of
 //! them have one worker.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use engine::steering::Steering as Keyed;
 use packet::PortId;
@@ -28,14 +29,15 @@ use crate::ds_lite::DsLite;
 use crate::further::Places;
 use crate::sessions::addresses::Addresses;
 use crate::sessions::allocation::Layout;
+use crate::sessions::published::{Follower, Published};
 use crate::sessions::steering::{Ends, of_address};
 use crate::types::sides::is_inside;
 
-/// What a configuration says of frames that are looked at by nothing else: how those find their
-/// worker.
+/// What a configuration and its rules say of frames that are looked at by nothing else: how those
+/// find their worker.
 pub struct Steering {
     keyed: Keyed,
-    addresses: Addresses,
+    addresses: Follower<Addresses>,
     plan: Plan,
     layout: Layout,
     ds_lite: Option<DsLite>,
@@ -46,11 +48,16 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Of a validated configuration.
+    /// Of a validated configuration, with its rules.
     pub fn new(config: &Config) -> Steering {
+        Steering::following(config, Arc::new(Published::new(Addresses::new(config))))
+    }
+
+    /// The same with the rules that there are at any time.
+    pub fn following(config: &Config, addresses: Arc<Published<Addresses>>) -> Steering {
         Steering {
             keyed: config.steering(),
-            addresses: Addresses::new(config),
+            addresses: Follower::new(addresses),
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
             layout: Layout::new(config),
             ds_lite: DsLite::new(config),
@@ -62,7 +69,8 @@ impl Steering {
     /// The bits of a frame that came in by the inside or the outside port; none of one that any
     /// worker may have, or that bears nothing by which its worker could be found: ARP, what is cut
     /// off, a later fragment to an address that subscribers share where none is followed.
-    pub fn of_frame(&self, port: PortId, frame: &[u8]) -> Option<u32> {
+    pub fn of_frame(&mut self, port: PortId, frame: &[u8]) -> Option<u32> {
+        self.addresses.latest();
         let mut at = ethernet::offset::TYPE;
         let tag = vlan::read(frame).ok()?;
         if tag.is_some() {
@@ -77,13 +85,14 @@ impl Steering {
             }
             (ethernet::TYPE_IPV4, false) => {
                 let (protocol, address, port) = receiver(packet)?;
-                let is_shared = || self.addresses.subscriber(address).is_none();
+                let addresses = self.addresses.seen();
+                let is_shared = || addresses.subscriber(address).is_none();
                 if self.follows && is_fragment(packet) && is_shared() {
                     return Some(self.of_datagram(packet));
                 }
                 match port {
                     Some(port) => Some(self.of_end(protocol, (address, port))),
-                    None => Some(self.of_host(self.addresses.subscriber(address)?)),
+                    None => Some(self.of_host(addresses.subscriber(address)?)),
                 }
             }
             _ => None,
@@ -105,7 +114,8 @@ impl Steering {
 
     /// The bits of a packet from outside by the protocol and the outside end to which it goes.
     pub fn of_end(&self, protocol: u8, end: (u32, u16)) -> u32 {
-        let Steering { keyed, addresses, plan, layout, .. } = self;
+        let Steering { keyed, plan, layout, .. } = self;
+        let addresses = self.addresses.seen();
         Ends { keyed, addresses, plan, layout: *layout }.steering(protocol, end)
     }
 

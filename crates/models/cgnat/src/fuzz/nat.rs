@@ -8,7 +8,8 @@ use function_cgnat::config::{
     Pcp, PortBlocks, PortForwarding, PortForwardingHost, PortRange, Prefixed, Side, SiitConfig,
     TcpResets, Vrf,
 };
-use function_kit::{FrameSteering, NetworkFunction, PortName, Shard};
+use function_cgnat::workers::steering::Steering;
+use function_kit::{PortName, Shard};
 use model_kit::build::{datagram, frame, packet, repair};
 use model_kit::fuzz::{Body, frame_of, frames, pairs, pass};
 use model_kit::pair::Pair;
@@ -26,8 +27,7 @@ pub(super) fn body() -> Body {
     let mut pairs = pairs::<Cgnat>(configs());
     let config = configs().take(1).map(|config| Config { core: 3, ..config });
     pairs.extend(config.map(|config| Pair::new(&config, Shard { index: 1, count: 3 })));
-    let steerings: Vec<FrameSteering> =
-        configs().filter_map(|config| function_cgnat::Cgnat::frame_steering(&config)).collect();
+    let mut steerings: Vec<Steering> = configs().map(|config| Steering::new(&config)).collect();
     Box::new(move |data| {
         for pair in &mut pairs {
             for _ in 0..ROUNDS {
@@ -35,8 +35,8 @@ pub(super) fn body() -> Body {
             }
         }
         for (port, frame) in frames_of(data) {
-            for steering in &steerings {
-                steering(port, &frame);
+            for steering in &mut steerings {
+                steering.of_frame(port, &frame);
             }
             pass(&mut pairs, port, &frame, Duration::ZERO);
         }

@@ -41,7 +41,7 @@ impl Model {
                     headers.extend(identification.to_be_bytes());
                 }
                 headers[18..20].copy_from_slice(&(len as u16 + 8).to_be_bytes());
-                let place = (word(&headers, 56) + at as u16) | u16::from(more);
+                let place = word(&headers, 56).wrapping_add(at as u16) | u16::from(more);
                 headers[56..58].copy_from_slice(&place.to_be_bytes());
             } else {
                 headers[16..18].copy_from_slice(&(len as u16 + 20).to_be_bytes());

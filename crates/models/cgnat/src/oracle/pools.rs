@@ -1,15 +1,20 @@
 //! Outside addresses: those of pools and of rules.
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use function_cgnat::config::Prefixed;
 
-use super::networks::{holds, overlap, same};
+use super::networks::{holds, same};
 use super::state::Model;
 
 impl Model {
     pub(super) fn is_outside(&self, address: Ipv4Addr) -> bool {
-        let pools = self.pools.iter().map(|(pool, _)| *pool);
-        pools.chain(self.of_rules()).any(|network| holds(network, address))
+        self.outside().any(|network| holds(network, address))
+    }
+
+    /// All outside addresses.
+    pub(super) fn outside(&self) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
+        self.pools.iter().map(|(pool, _)| *pool).chain(self.of_rules())
     }
 
     /// Outside addresses of rules.
@@ -21,25 +26,16 @@ impl Model {
         own.chain(shared).chain(deterministic)
     }
 
-    pub(super) fn add_pool(&mut self, pool: Prefixed<Ipv4Addr>) -> bool {
+    pub(super) fn add_pool(&mut self, pool: Prefixed<Ipv4Addr>, now: Duration) -> bool {
         if let Some((_, open)) = self.pools.iter_mut().find(|(known, _)| same(*known, pool)) {
             *open = true;
             return true;
         }
-        let known = self.pools.iter().map(|(known, _)| *known);
-        let overlaps = known.chain(self.of_rules()).any(|known| overlap(known, pool));
-        let siit = self.config.siit.iter();
-        let mut named = siit.flat_map(|siit| siit.networks());
-        let is_taken = named.any(|network| overlap(network, pool));
-        if pool.len == 0 || is_taken || overlaps {
-            return false;
-        }
-        let added = self.pools[self.config.all_pools().count()..].iter();
-        let added: u64 = added.map(|(pool, _)| 1u64 << (32 - pool.len)).sum();
-        if added + (1u64 << (32 - pool.len)) > u64::from(self.config.spare_addresses) {
+        if !self.may_come(pool) {
             return false;
         }
         self.pools.push((pool, true));
+        self.addresses_changed(now);
         true
     }
 }

@@ -27,6 +27,12 @@ pub struct Model {
     pub(super) tables: Tables,
     /// Pools, and whether new subscribers may have their addresses.
     pub(super) pools: Vec<(Prefixed<Ipv4Addr>, bool)>,
+    /// Outside addresses as they were when rules or pools last came or went.
+    pub(super) known_outside: Vec<Prefixed<Ipv4Addr>>,
+    /// The prefix lengths of all networks of outside addresses for which there has been room, those
+    /// of the configuration first, and how many those are.
+    pub(super) taken: Vec<u8>,
+    pub(super) configured: usize,
     pub(super) session_limit: usize,
     /// Most sessions, mappings and subscribers.
     pub(super) room: [usize; 3],
@@ -71,6 +77,9 @@ impl Model {
             shard,
             tables: Tables::default(),
             pools: config.all_pools().map(|pool| (pool, true)).collect(),
+            known_outside: config.outside().map(|(_, network)| network).collect(),
+            taken: config.outside().map(|(_, network)| network.len).collect(),
+            configured: config.outside().count(),
             session_limit: config.session_limit() as usize,
             room: [
                 share(config.sessions),

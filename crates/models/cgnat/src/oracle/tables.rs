@@ -8,6 +8,8 @@ use function_cgnat::config::Config;
 
 use super::gateway::sequences::Sequences;
 
+mod ending;
+
 /// An address and a port.
 pub type End = (Ipv4Addr, u16);
 /// A subscriber: its address, and the realm in which it has it.
@@ -452,30 +454,6 @@ impl Tables {
     /// All subscribers.
     pub fn subscribers(&self) -> BTreeSet<Who> {
         self.mappings.keys().map(|own| own.1.0.subscriber()).collect()
-    }
-
-    /// Lets sessions live by other timeouts. One whose end was said is counted from when it would
-    /// have been used for that.
-    pub fn change_timeouts(&mut self, before: &Config, after: &Config, now: Duration) {
-        for ((protocol, _), mapping) in &mut self.mappings {
-            for session in mapping.sessions.values_mut().chain(mapping.expected.values_mut()) {
-                let [old, new] = [before, after].map(|it| session.timeout(*protocol, it));
-                session.ends = session.ends.map(|ends| (ends + new).saturating_sub(old));
-            }
-        }
-        // Time has not passed, but the end of some has come.
-        self.passed = Duration::MAX;
-        self.pass(after, now);
-    }
-
-    /// Ends all sessions of a subscriber; whether there were any.
-    pub fn clear(&mut self, subscriber: Who, config: &Config, now: Duration) -> bool {
-        let until = now + Duration::from_secs_f64(config.quarantine_s);
-        let own: Vec<Own> =
-            self.mappings.keys().copied().filter(|own| is_of(own, subscriber)).collect();
-        own.iter().for_each(|own| self.end(*own, until));
-        self.lingering.retain(|one| !is_of(&one.own, subscriber));
-        !own.is_empty()
     }
 }
 

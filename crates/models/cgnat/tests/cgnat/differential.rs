@@ -19,7 +19,7 @@ use testkit::random::Random;
 use testkit::walk::Steps;
 use wire::checksum::Sum;
 
-use crate::frames::{INSIDE, OUTSIDE, asking, kinds, logged, net, sample_frames};
+use crate::frames::{INSIDE, OUTSIDE, asking, kinds, logged, net, rule_changes, sample_frames};
 
 /// Most frames for each kind of NAT.
 const CASES: usize = 20_000;
@@ -35,7 +35,7 @@ const OFTEN_WITH_CALLS: &[&str] = &[
     "call inside",
     "call outside",
 ];
-const SEED: u64 = 0x91f5_000c;
+const SEED: u64 = 0x91f5_0200;
 const FRAME_LEN_MAX: usize = 2014;
 
 #[test]
@@ -69,6 +69,7 @@ pub struct Walk {
     has_ipv6: bool,
     has_gateways: bool,
     has_logged_hosts: bool,
+    rules: Vec<Update>,
     vlans: Vec<u16>,
     corpus: Vec<(PortId, Vec<u8>)>,
     donors: Vec<Vec<u8>>,
@@ -95,6 +96,7 @@ impl Walk {
             random: Random::new(seed),
             has_ipv6: config.nat64.is_some(),
             has_gateways: !config.alg.is_off(),
+            rules: rule_changes(config),
             has_logged_hosts: config.logging.is_some() && !config.port_forwarding.is_empty(),
             vlans: config.vrfs.iter().map(|vrf| vrf.vlan).chain([0]).collect(),
             talks: talks.cloned().collect(),
@@ -193,8 +195,9 @@ impl Walk {
     fn update(&mut self) -> Update {
         let pools = [net("198.18.0.0/30"), net("198.18.4.0/31"), net("198.18.8.0/29")];
         let pool = *self.random.one_of(&pools);
-        match self.random.below(6) {
+        match self.random.below(9) {
             0 | 1 => Update::AddPool { pool },
+            6.. => self.random.one_of(&self.rules).clone(),
             // While sessions that are over may still count, a limit is a second reason for a drop
             // that has another one; what gateways ask for reaches limits far more often. The sample
             // has both apart.

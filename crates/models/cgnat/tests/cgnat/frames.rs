@@ -261,6 +261,44 @@ pub fn port_forwarding() -> Vec<PortForwarding> {
     serde_saphyr::from_str(text).expect("rules")
 }
 
+/// Rules that come and go in walks, those of a configuration and others in their way: each
+/// possible, refused or already so as it comes.
+pub fn rule_changes(config: &Config) -> Vec<Update> {
+    let own = [
+        ("10.9.0.0/30", "203.0.113.64/30"),
+        ("10.9.0.0/31", "203.0.113.66/31"),
+        ("10.255.255.252/30", "203.0.113.64/30"),
+        ("10.255.255.255/32", "203.0.113.68/32"),
+        ("10.255.255.248/31", "203.0.113.80/31"),
+        ("10.255.255.254/31", "198.18.0.2/31"),
+    ];
+    let own = own.map(|(inside, outside)| (net(inside), net(outside)));
+    let mut all: Vec<Update> = own
+        .into_iter()
+        .flat_map(|(inside, outside)| {
+            [Update::AddStatic { inside, outside }, Update::RemoveStatic { inside, outside }]
+        })
+        .collect();
+    // The reason for a drop is one of two where logs are on and hosts anybody's.
+    if config.logging.is_some() && config.port_forwarding.is_empty() {
+        return all;
+    }
+    let other = "[{outside: 203.0.113.80, hosts: [\
+                   {inside: 10.255.255.250, dynamic-ports: {first-port: 3000, last-port: 3063}, \
+                    forwards: [{protocol: tcp, first-port: 80, inside-port: 8080}]}, \
+                   {inside: 10.9.0.8, \
+                    forwards: [{first-port: 2100, last-port: 2101, inside-port: 100}]}]}, \
+                 {outside: 203.0.113.65, hosts: [{inside: 10.255.255.250, \
+                   dynamic-ports: {first-port: 1024, last-port: 2000}}]}]";
+    let other: Vec<PortForwarding> = serde_saphyr::from_str(other).expect("rules");
+    let both = port_forwarding().into_iter().chain(other);
+    all.extend(both.flat_map(|PortForwarding { outside, hosts }| {
+        let removed = Update::RemovePortForwarding { outside };
+        [Update::SetPortForwarding { outside, hosts }, removed]
+    }));
+    all
+}
+
 /// A section of this text.
 pub fn siit(text: &str) -> Option<SiitConfig> {
     serde_saphyr::from_str(text).expect("a section")

@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 27] = [
+const REQUIRED: [&str; 28] = [
     "blocks",
     "bypass",
     "changes",
@@ -44,6 +44,7 @@ const REQUIRED: [&str; 27] = [
     "pcp",
     "pcp-realms",
     "pptp",
+    "rule-changes",
     "rules",
     "siit",
     "siit-lengths",

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use function_cgnat::config::Config;
 use function_cgnat::types::sides::towards_worker;
-use function_kit::{NetworkFunction, Shard};
+use function_cgnat::workers::steering::Steering;
+use function_kit::Shard;
 use model_cgnat::{Cgnat, Traffic};
 use model_kit::Model;
 use model_kit::check::Expected;
@@ -117,7 +118,8 @@ fn frames_find_their_worker_whatever_the_port_and_the_tag() {
          {port: inside, vlan: 7, side: outside, ip: 203.0.112.1}]";
     let interfaces = serde_saphyr::from_str(interfaces).expect("interfaces");
     let config = Config { core: 8, interfaces, ..kinds()[0].clone() };
-    let steering = function_cgnat::Cgnat::frame_steering(&config).expect("it has state");
+    let mut steering = Steering::new(&config);
+    let mut find = |port: PortId, frame: &[u8]| steering.of_frame(port, frame);
     let tagged =
         |vlan: u8, frame: &[u8]| [&frame[..12], &[0x81, 0, 0, vlan], &frame[12..]].concat();
     for number in 0..64 {
@@ -129,9 +131,9 @@ fn frames_find_their_worker_whatever_the_port_and_the_tag() {
             [&[0; 12][..], &[8, 0], &head, &ports, &[0, 8, 0, 0]].concat()
         };
         let (outward, inward) = (frame(from, [9; 4]), frame([9; 4], to));
-        assert_eq!(steering(PortId(2), &tagged(30, &outward)), steering(INSIDE, &outward));
-        assert_eq!(steering(INSIDE, &tagged(7, &inward)), steering(OUTSIDE, &inward));
-        assert_ne!(steering(INSIDE, &inward), steering(OUTSIDE, &inward), "sides differ");
+        assert_eq!(find(PortId(2), &tagged(30, &outward)), find(INSIDE, &outward));
+        assert_eq!(find(INSIDE, &tagged(7, &inward)), find(OUTSIDE, &inward));
+        assert_ne!(find(INSIDE, &inward), find(OUTSIDE, &inward), "sides differ");
     }
 }
 

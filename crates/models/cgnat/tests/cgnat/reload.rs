@@ -101,7 +101,7 @@ fn a_new_collector_hears_templates_and_then_everything() {
         let updates = function_cgnat::Cgnat::difference(&config, &other).expect("it may change");
         assert_eq!(updates.len(), 1);
         let now = NOW + clock().ticks(Duration::from_secs(2));
-        updates.iter().for_each(|update| assert!(device.update(*update, now)));
+        updates.iter().for_each(|update| assert!(device.update(update.clone(), now)));
         let mut left = device.exchange(INSIDE, &datagram(&other, 1, 1000), now);
         left.append(&mut device.rest(now + clock().ticks(Duration::from_secs(1))));
         let way = Way::new(&other, other.logging.as_ref().expect("logs are on"));
@@ -129,7 +129,7 @@ fn a_new_collector_hears_templates_and_then_everything() {
             function_cgnat::Cgnat::memory(&config, Shard::WHOLE, device.function_mut(), now);
         assert_eq!(memory, updates, "it outlives a restart");
         let back = function_cgnat::Cgnat::undoing(&config, &updates);
-        assert!(back.iter().all(|update| device.update(*update, now)));
+        assert!(back.iter().all(|update| device.update(update.clone(), now)));
         let memory =
             function_cgnat::Cgnat::memory(&config, Shard::WHOLE, device.function_mut(), now);
         assert_eq!(memory, []);

@@ -135,7 +135,8 @@ struct Tables {
     sessions: BTreeMap<String, (u32, u16, u8, String)>,
     subscribers: BTreeMap<Who, (u32, BTreeSet<u32>, u32, u32)>,
     resting: BTreeSet<(u32, u16)>,
-    pools: Vec<String>,
+    pools: BTreeSet<String>,
+    rules: BTreeSet<String>,
     limit: u32,
 }
 
@@ -154,6 +155,9 @@ impl Tables {
         });
         let words = 4 * 65_536 * state.allocation.addresses.count() as usize;
         let resting = state.allocation.ports.resting(0, words, moment);
+        let addresses = &state.allocation.addresses;
+        let own = addresses.statics().map(|rule| format!("{rule:?}"));
+        let shared = addresses.hosts().rules().map(|rule| format!("{rule:?}"));
         Tables {
             sessions: live
                 .map(|(number, one)| {
@@ -163,7 +167,10 @@ impl Tables {
                 })
                 .collect(),
             subscribers: subscribers.collect(),
-            resting: resting.map(|(_, one)| (one.address, one.port)).collect(),
+            resting: resting
+                .map(|(_, one)| (state.allocation.addresses.address(one.address), one.port))
+                .collect(),
+            rules: own.chain(shared).collect(),
             pools: state.allocation.open_pools().map(|pool| format!("{pool:?}")).collect(),
             limit: state.session_limit,
         }

@@ -10,7 +10,7 @@ use engine::steering::worker_of;
 use function_cgnat::Update;
 use function_cgnat::config::{Config, Filtering, Pcp};
 use function_cgnat::workers::steering::Steering;
-use function_kit::{FrameSteering, NetworkFunction, Shard};
+use function_kit::{NetworkFunction, Shard, Steer};
 use model_cgnat::Cgnat;
 use model_kit::check::Expected;
 use packet::PortId;
@@ -20,7 +20,7 @@ use testkit::random::Random;
 use wire::checksum::Sum;
 
 use crate::differential::{answer, take_tag};
-use crate::frames::{DROPPED, INSIDE, OUTSIDE, kinds, sample_frames, traffic, valid};
+use crate::frames::{DROPPED, INSIDE, OUTSIDE, kinds, rule_changes, sample_frames, traffic, valid};
 use crate::laws::datagram;
 
 /// Workers of one NAT.
@@ -32,7 +32,7 @@ struct Team {
     /// reason.
     handed: BTreeMap<&'static str, usize>,
     /// How a port finds their worker.
-    steering: FrameSteering,
+    steering: Steer,
     /// What became of the last frame that was made beside another and handed over.
     beside: Option<Expected>,
 }
@@ -42,8 +42,10 @@ impl Team {
     fn new(config: &Config, count: u32) -> Team {
         let (config, _) = valid(&Config { core: count, ..config.clone() }, &traffic());
         let shards = (0..count).map(|index| Shard { index, count });
-        let pairs = shards.map(|shard| Pair::new(&config, shard)).collect();
-        let steering = function_cgnat::Cgnat::frame_steering(&config).expect("it has state");
+        let mut pairs: Vec<Pair<Cgnat>> = shards.map(|shard| Pair::new(&config, shard)).collect();
+        let first = pairs[0].device_mut().function_mut();
+        let steering = function_cgnat::Cgnat::frame_steering(&config, first);
+        let steering = steering.expect("there are several")();
         Team { config, pairs, handed: BTreeMap::new(), steering, beside: None }
     }
 
@@ -106,10 +108,19 @@ impl Team {
         }
     }
 
+    /// All of them change; whether that was possible, for all alike.
+    fn update(&mut self, update: &Update) -> Result<bool, String> {
+        let done = self.pairs.iter_mut().map(|pair| pair.update(update));
+        let done = done.collect::<Result<Vec<bool>, String>>()?;
+        match done.windows(2).all(|two| two[0] == two[1]) {
+            true => Ok(done[0]),
+            false => Err(format!("{update:?} is possible for some: {done:?}")),
+        }
+    }
+
     /// Another limit holds for all.
     fn limit(&mut self, sessions: u32) -> Result<(), String> {
-        let update = Update::SetSessionLimit { sessions };
-        self.pairs.iter_mut().try_for_each(|pair| pair.update(&update).map(|_| ()))
+        self.update(&Update::SetSessionLimit { sessions }).map(drop)
     }
 
     /// Time passes for all.
@@ -230,6 +241,7 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
     let (mut answered, mut by_port) = ([0; 2], 0);
     let (mut datagrams, mut pieces) = (BTreeMap::new(), 0);
     let follows = config.fragments.datagrams > 0;
+    let (rules, mut changes) = (rule_changes(config), 0);
     for _ in 0..STEPS {
         if random.below(150) == 0 {
             team.wait(Duration::from_secs(1))?;
@@ -237,6 +249,12 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
         if random.below(200) == 0 {
             let sessions = *random.one_of(&[0, 0, 0, 2, 30]);
             team.limit(sessions)?;
+        }
+        if random.below(60) == 0 && team.update(random.one_of(&rules))? {
+            changes += 1;
+            // Whose they were may have others by now.
+            left.clear();
+            datagrams.clear();
         }
         let (owner, coming) = match random.below(6) {
             0..3 if !left.is_empty() => {
@@ -300,6 +318,9 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
     }
     let handed = &team.handed;
     println!("on {count} workers: answered {answered:?}, {pieces} pieces, handed over {handed:?}");
+    if changes < 5 {
+        return Err(format!("{changes} changes of rules"));
+    }
     if by_port < STEPS / 2 {
         return Err(format!("ports find workers of {by_port} frames"));
     }
@@ -325,7 +346,7 @@ fn piece_from_outside((port, frame): &(PortId, Vec<u8>)) -> Option<Vec<u8>> {
 const HANDS_MAX: usize = 2;
 const STEPS: usize = 4000;
 const LEFT_MAX: usize = 100;
-const SEED: u64 = 0x00c0_12e5;
+const SEED: u64 = 0x00c0_14d9;
 
 /// A NAT whose subscribers ask for mappings.
 fn asked() -> Config {
@@ -502,25 +523,26 @@ fn unreachable(config: &Config, from: u32, got: &[u8]) -> Vec<u8> {
 #[test]
 fn frames_that_bear_nothing_find_no_worker() {
     let config = &kinds()[2];
-    let steering = function_cgnat::Cgnat::frame_steering(config).expect("it has state");
+    let mut steering = Steering::new(config);
     let arp =
         sample_frames(config).into_iter().find(|(_, frame)| frame.get(12..14) == Some(&[8, 6]));
     let (port, frame) = arp.expect("the sample asks for addresses");
-    assert_eq!(steering(port, &frame), None);
+    assert_eq!(steering.of_frame(port, &frame), None);
     // A later fragment has its sender and its datagram; where none is followed, it tells for whom
     // it is only where that one shares its address with nobody.
     let mut later = datagram(config, (0x0a00_0001, 4000), (0xc000_0209, 53));
     later[20..22].copy_from_slice(&[0, 3]);
-    assert!(steering(INSIDE, &later).is_some() && steering(OUTSIDE, &later).is_some());
+    let mut find = |port| steering.of_frame(port, &later);
+    assert!(find(INSIDE).is_some() && find(OUTSIDE).is_some());
     let dropping = Config { fragments: DROPPED, ..config.clone() };
-    let dropping = function_cgnat::Cgnat::frame_steering(&dropping).expect("it has state");
-    assert!(dropping(INSIDE, &later).is_some());
-    assert_eq!(dropping(OUTSIDE, &later), None);
+    let mut dropping = Steering::new(&dropping);
+    assert!(dropping.of_frame(INSIDE, &later).is_some());
+    assert_eq!(dropping.of_frame(OUTSIDE, &later), None);
     for config in &kinds() {
-        let steering = function_cgnat::Cgnat::frame_steering(config).expect("it has state");
+        let mut steering = Steering::new(config);
         for (port, frame) in sample_frames(config) {
             for len in 0..frame.len().min(110) {
-                steering(port, &frame[..len]);
+                steering.of_frame(port, &frame[..len]);
             }
         }
     }

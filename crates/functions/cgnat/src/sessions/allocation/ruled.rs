@@ -37,7 +37,7 @@ impl Allocation {
             if let Some(outside) = self.addresses.of_subscriber(inside) {
                 return Some(Ruled { outside, ports: Ports::Fixed(key.port()) });
             }
-            let hosts = &self.addresses.hosts;
+            let hosts = self.addresses.hosts();
             if let Some(host) = hosts.host(inside) {
                 let fixed = hosts.outside_port(key.far.protocol(), (inside, key.port()));
                 let ports = fixed.map_or(Ports::OfHost(host.dynamic), Ports::Fixed);

@@ -1,8 +1,12 @@
 //! Ports among several workers: each gives away those that lead to it.
 
+use std::sync::Arc;
+
 use engine::steering::worker_of;
 
+use crate::sessions::addresses::Addresses;
 use crate::sessions::allocation::{Allocation, Layout};
+use crate::sessions::published::Published;
 use crate::sessions::steering::{Ends, of_group};
 
 impl Layout {
@@ -42,6 +46,19 @@ impl Allocation {
     pub fn steering(&self, protocol: u8, end: (u32, u16)) -> u32 {
         let Allocation { keyed, addresses, plan, layout, .. } = self;
         Ends { keyed, addresses, plan, layout: *layout }.steering(protocol, end)
+    }
+
+    /// Lets ports that steer know of rules that came or went; where one of them is in the way, that
+    /// is to be done again.
+    pub(crate) fn publish(&mut self) {
+        let published = self.published.as_ref();
+        let is_done = published.is_none_or(|it| it.publish(|| self.addresses.clone()));
+        self.is_unpublished = !is_done;
+    }
+
+    /// What ports that steer look at; none but of the first of several workers.
+    pub fn published(&self) -> Option<&Arc<Published<Addresses>>> {
+        self.published.as_ref()
     }
 
     fn is_own(&self, steering: u32) -> bool {

@@ -23,7 +23,7 @@ mod nat_workers;
 mod neighbours;
 mod pages;
 mod path_failure;
-mod route_reflector;
 mod real_hosts;
+mod route_reflector;
 mod soak;
 mod vrrp;

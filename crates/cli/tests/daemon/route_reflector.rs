@@ -139,9 +139,7 @@ fn bird_and_frr_have_each_others_routes() {
     assert_eq!((groups.len(), &groups[0]["peers"]), (1, &Value::from(2)), "equal clients: {all}");
 
     drop(bird);
-    until("FRR to lose BIRD's routes", || {
-        path("ipv4", "203.0.114.0/24").is_none().then_some(())
-    });
+    until("FRR to lose BIRD's routes", || path("ipv4", "203.0.114.0/24").is_none().then_some(()));
     let _bird = site.bird();
     until("BIRD's routes again", || path("ipv4", "203.0.114.0/24"));
     until("FRR's routes again", || {

@@ -112,9 +112,8 @@ impl Peers {
     /// Returns the number of the peer whose connection this is.
     pub fn of_socket(&self, socket: Socket) -> Option<u16> {
         let outgoing = u16::try_from(socket.0.checked_sub(OUTGOING)?).ok();
-        let known = |number: &u16| {
-            self.entries.get(usize::from(*number)).is_some_and(Option::is_some)
-        };
+        let known =
+            |number: &u16| self.entries.get(usize::from(*number)).is_some_and(Option::is_some);
         outgoing.filter(known).or_else(|| self.accepted.get(&socket).copied())
     }
 

@@ -38,9 +38,9 @@ pub(crate) fn show(all: &RouteReflector) -> Value {
             })
             .collect();
         let is_used = routes > 0 || !groups.is_empty();
-        is_used.then(|| {
-            json!({"family": row.name, "routes": routes, "paths": paths, "groups": groups})
-        })
+        is_used.then(
+            || json!({"family": row.name, "routes": routes, "paths": paths, "groups": groups}),
+        )
     });
     let families: Vec<Value> = families.collect();
     let counters = all.reflector.counters();

@@ -109,7 +109,8 @@ impl Connection {
     }
 
     /// Makes bytes depart, which have room.
-    pub fn send(&mut self, bytes: Bytes, now: Time) -> Departure {
+    pub fn send(&mut self, bytes: impl Into<Bytes>, now: Time) -> Departure {
+        let bytes = bytes.into();
         if self.on_way == 0 {
             self.send_hold_at = Some(now.after(self.send_hold()));
         }
@@ -125,7 +126,7 @@ impl Connection {
         }
         let mut bytes = Vec::with_capacity(HEADER_LEN);
         write_keepalive(&mut bytes);
-        Some(self.send(bytes.into(), now))
+        Some(self.send(bytes, now))
     }
 
     /// The transport has taken bytes.

@@ -179,7 +179,8 @@ impl Peer {
     ///
     /// # Panics
     /// If there is no session, or no room.
-    pub fn send(&mut self, bytes: Bytes, now: Time) {
+    pub fn send(&mut self, bytes: impl Into<Bytes>, now: Time) {
+        let bytes: Bytes = bytes.into();
         assert!(bytes.len() <= self.room(), "{} bytes have room: {}", self.room(), bytes.len());
         let mut all = self.connections.iter_mut().flatten();
         let session = all.find(|one| one.phase == Phase::Established);

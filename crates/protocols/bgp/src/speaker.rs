@@ -108,7 +108,7 @@ impl Speaker {
             Command::Start(_) => peer.start(now),
             Command::Stop(_, text) => peer.stop(&text, now, &mut sink),
             Command::Reset(_, text) => peer.reset(&text, now, &mut sink),
-            Command::Send(_, messages) if messages.len() <= peer.room() => peer.send(messages.into(), now),
+            Command::Send(_, messages) if messages.len() <= peer.room() => peer.send(messages, now),
             Command::Send(..) => {}
         }
     }

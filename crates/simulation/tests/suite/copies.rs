@@ -73,9 +73,11 @@ impl Copier {
         while copy.departed < TOTAL && copy.departed - copy.taken < STREAM_ROOM {
             let room = (STREAM_ROOM - (copy.departed - copy.taken)).min(TOTAL - copy.departed);
             let len = 1 + self.random.below(room as u64) as usize;
-            let bytes = (copy.departed..copy.departed + len).map(|at| byte(is_first, at)).collect();
+            let bytes: Vec<u8> =
+                (copy.departed..copy.departed + len).map(|at| byte(is_first, at)).collect();
             copy.departed += len;
-            self.outputs.push_back(Output::Departure(Departure::Bytes { socket, bytes: bytes.into() }));
+            self.outputs
+                .push_back(Output::Departure(Departure::Bytes { socket, bytes: bytes.into() }));
         }
         if copy.departed == TOTAL && !copy.has_finished {
             copy.has_finished = true;

@@ -92,7 +92,12 @@ impl Draft {
             return None;
         }
         debug_assert_eq!(self.parts.last().map(|part| part.end as usize), Some(self.bytes.len()));
-        let chunk = Chunk { number, mark, bytes: Bytes::copy_from_slice(&self.bytes), parts: self.parts.clone() };
+        let chunk = Chunk {
+            number,
+            mark,
+            bytes: Bytes::copy_from_slice(&self.bytes),
+            parts: self.parts.clone(),
+        };
         self.bytes.clear();
         self.parts.clear();
         Some(chunk)

@@ -296,7 +296,7 @@ impl Bfdd {
     fn send(&mut self, message: &Message, identifier: u16) {
         if let Some(socket) = self.stream {
             let bytes = message.emit(identifier);
-            self.departures.push_back(Departure::Bytes { socket, bytes });
+            self.departures.push_back(Departure::Bytes { socket, bytes: bytes.into() });
         }
     }
 }

@@ -69,7 +69,7 @@ impl Peer {
         let mut bytes = Vec::new();
         self.config.open().write(&mut bytes);
         connection.enter(Phase::OpenSent, now, Some(OPEN_SENT_HOLD));
-        self.departures.push_back(connection.send(bytes.into(), now));
+        self.departures.push_back(connection.send(bytes, now));
     }
 
     /// Takes a message of a connection that is read.
@@ -216,7 +216,7 @@ impl Peer {
         if let Ended::Sent(what) = &why {
             let mut bytes = Vec::new();
             what.write(&mut bytes);
-            self.departures.push_back(connection.send(bytes.into(), now));
+            self.departures.push_back(connection.send(bytes, now));
         }
         // Closed at once, the last word might not arrive.
         self.departures.push_back(Departure::Finish { socket });

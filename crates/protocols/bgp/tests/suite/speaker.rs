@@ -153,7 +153,7 @@ fn operators_are_obeyed() {
         driven.poll()
     };
     let (departures, _) = command(&mut driven, Command::Send(0, update()));
-    assert!(departures.contains(&Departure::Bytes { socket: Socket(4), bytes: update() }));
+    assert!(departures.contains(&Departure::Bytes { socket: Socket(4), bytes: update().into() }));
     // There is no session, no room, and no such peer.
     assert_eq!(command(&mut driven, Command::Send(1, update())).0, []);
     assert_eq!(command(&mut driven, Command::Send(0, vec![0; 300_000])).0, []);

@@ -267,7 +267,7 @@ impl Zebra {
     }
 
     fn depart(&mut self, bytes: Vec<u8>) {
-        self.departures.push_back(Departure::Bytes { socket: STREAM, bytes });
+        self.departures.push_back(Departure::Bytes { socket: STREAM, bytes: bytes.into() });
     }
 }
 

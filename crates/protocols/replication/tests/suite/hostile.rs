@@ -251,7 +251,7 @@ fn recorded(target: &mut Target, settings: &Settings) -> Vec<Vec<u8>> {
                 }
                 Departure::Bytes { bytes, .. } => {
                     target.arrive(&bytes);
-                    all.push(bytes);
+                    all.push(bytes.to_vec());
                 }
                 other => panic!("{other:?}"),
             }

@@ -17,6 +17,7 @@ mod kit;
 mod nat_ftp;
 mod nat_network;
 mod nat_pptp;
+mod nat_rules;
 mod nat_standby;
 mod nat_vrrp;
 mod nat_workers;

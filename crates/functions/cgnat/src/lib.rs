@@ -20,6 +20,7 @@ pub mod config;
 pub mod control;
 pub mod reasons;
 mod reload;
+mod rule_set;
 mod ruling;
 mod terms;
 mod validate;
@@ -103,7 +104,7 @@ impl NetworkFunction for Cgnat {
     }
 
     fn advice(_: &Config, update: &Update, why: Refusal) -> String {
-        ruling::advice(update, why).to_owned()
+        rule_set::advice(update, why).to_owned()
     }
 
     fn take_secrets(config: &mut Config, from: &Config) {

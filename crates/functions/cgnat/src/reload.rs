@@ -7,7 +7,7 @@ use function_kit::Invalid;
 use crate::config::{Config, Prefixed};
 use crate::control::Update;
 use crate::pipeline::Pipeline;
-use crate::ruling::{self, RuleSet};
+use crate::rule_set::{self, RuleSet};
 use crate::types::networks::{refuse, text};
 use crate::workers::steering::Steering;
 
@@ -114,7 +114,7 @@ pub(crate) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
         | Update::RemoveVirtual { .. }
         | Update::SetActive { .. } => update.clone(),
     };
-    let of_rules = ruling::undoing(&RuleSet::of_config(running), applied);
+    let of_rules = rule_set::undoing(&RuleSet::of_config(running), applied);
     let both = applied.iter().zip(of_rules).rev();
     both.map(|(update, of_rule)| of_rule.unwrap_or_else(|| undo(update))).collect()
 }

@@ -8,7 +8,7 @@ pub(crate) mod config;
 
 use std::sync::Arc;
 
-use crate::config::PortForwarding;
+use crate::config::{PortForwarding, PortForwardingHost};
 use crate::deterministic::Block;
 
 #[cfg(test)]
@@ -208,6 +208,19 @@ impl Rule {
     fn insiders(&self) -> impl Iterator<Item = (u32, u32)> {
         self.hosts.iter().map(|host| (host.inside, host.outside))
     }
+}
+
+/// Those of some hosts that are not the same among others.
+pub(crate) fn differing<'a>(
+    some: &'a [PortForwardingHost],
+    others: &'a [PortForwardingHost],
+) -> impl Iterator<Item = &'a PortForwardingHost> {
+    let mut sorted: Vec<_> = others.iter().collect();
+    sorted.sort_unstable_by_key(|host| host.inside);
+    some.iter().filter(move |host| {
+        let place = sorted.binary_search_by_key(&host.inside, |other| other.inside);
+        place.ok().is_none_or(|place| sorted[place] != *host)
+    })
 }
 
 /// The run of an end, and its place in it.

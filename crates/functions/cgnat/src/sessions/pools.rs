@@ -5,6 +5,8 @@ use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::types::networks::first_bits;
+
 /// Blocks of ports (RFC 6888 section 4, RFC 7422 section 1): a subscriber gets a whole block, so
 /// that one line of a log covers all its ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,4 +35,15 @@ pub struct StaticRule {
     pub inside: Prefixed<Ipv4Addr>,
     /// What they become; no pool may have them.
     pub outside: Prefixed<Ipv4Addr>,
+}
+
+impl StaticRule {
+    /// The same without bits behind its prefixes.
+    pub(crate) fn normal(&self) -> StaticRule {
+        let normal = |network: Prefixed<Ipv4Addr>| {
+            let bits = first_bits(network.address.into(), network.len) >> 96;
+            Prefixed { address: Ipv4Addr::from_bits(bits as u32), len: network.len }
+        };
+        StaticRule { inside: normal(self.inside), outside: normal(self.outside) }
+    }
 }

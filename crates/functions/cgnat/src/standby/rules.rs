@@ -9,7 +9,7 @@ use machine::clock::Ticks;
 use crate::config::{Forward, PortForwarding, PortForwardingHost, PortRange, Prefixed, StaticRule};
 use crate::control;
 use crate::interfaces::Interfaces;
-use crate::ruling::RuleSet;
+use crate::rule_set::RuleSet;
 use crate::sessions::addresses::Addresses;
 use crate::standby::Change;
 use crate::state::State;

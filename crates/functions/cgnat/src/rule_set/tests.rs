@@ -15,7 +15,7 @@ fn rules() -> impl Strategy<Value = RuleSet> {
             let outside = Ipv4Addr::new(203, 0, 113, outside);
             if kind == 0 {
                 let of = |address| Prefixed { address, len };
-                more.statics.push(normal(&StaticRule { inside: of(inside), outside: of(outside) }));
+                more.statics.push(StaticRule { inside: of(inside), outside: of(outside) }.normal());
             } else {
                 let text =
                     format!("{{inside: {inside}, forwards: [{{first-port: {}}}]}}", port + 1);

@@ -68,6 +68,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "function-l3-router",
             "keys",
             "protocol-bfddp",
+            "protocol-bgp",
             "protocol-fpm",
             "protocol-kit",
             "protocol-netlink",

@@ -6,7 +6,6 @@
 
 use protocol_bgp::summary::Summary;
 
-use crate::groups::PREFERENCE;
 use crate::table::{Mobility, Rank};
 
 /// What is known of a next hop with an attribute block.
@@ -80,6 +79,9 @@ fn mobility(community: [u8; 8]) -> Option<Mobility> {
     let [6, 0, flags, _, sequence @ ..] = community else { return None };
     Some(Mobility { is_sticky: flags & 1 != 0, sequence: u32::from_be_bytes(sequence) })
 }
+
+/// LOCAL_PREF of routes that have none.
+pub const PREFERENCE: u32 = 100;
 
 const NO_EXPORT: u32 = 0xffff_ff01;
 const NO_ADVERTISE: u32 = 0xffff_ff02;

@@ -1,5 +1,5 @@
-//! A BGP route reflector (RFC 4456): routes of clients go to all others, which need no sessions with
-//! each other.
+//! A BGP route reflector (RFC 4456): routes of clients go to all others, which need no sessions
+//! with each other.
 //!
 //! ```text
 //!  sessions --UPDATE--> reflector: attributes and routes once --> groups of peers --> shared streams

@@ -35,9 +35,9 @@ use crate::table::Rules;
 
 /// The route reflector.
 pub struct RouteReflector {
-    pub(crate) config: Config,
-    pub(crate) peers: Peers,
-    pub(crate) reflector: Reflector,
+    config: Config,
+    peers: Peers,
+    reflector: Reflector,
     random: Random,
     /// By what UPDATEs of each peer with a session are read.
     reading: Vec<Option<Reading>>,
@@ -99,7 +99,7 @@ impl Controller for RouteReflector {
     }
 
     fn show(&self) -> Value {
-        show(self)
+        show(&self.peers, &self.reflector)
     }
 }
 

@@ -3,12 +3,13 @@
 use protocol_bgp::families::FAMILIES;
 use serde_json::{Value, json};
 
-use crate::machine::RouteReflector;
 use crate::own::Kind;
+use crate::peers::Peers;
+use crate::reflector::Reflector;
 
 /// Peers, routes by family, groups, and what was counted.
-pub(crate) fn show(all: &RouteReflector) -> Value {
-    let peers = all.peers.iter().map(|(_, entry)| {
+pub(crate) fn show(peers: &Peers, reflector: &Reflector) -> Value {
+    let peers = peers.iter().map(|(_, entry)| {
         let (state, _) = entry.peer.state();
         let counters = entry.peer.counters();
         json!({
@@ -24,9 +25,8 @@ pub(crate) fn show(all: &RouteReflector) -> Value {
     });
     let peers: Vec<Value> = peers.collect();
     let families = FAMILIES.iter().filter_map(|row| {
-        let (routes, paths) = all.reflector.count(row.family);
-        let groups: Vec<Value> = all
-            .reflector
+        let (routes, paths) = reflector.count(row.family);
+        let groups: Vec<Value> = reflector
             .groups(row.family)
             .map(|(identity, shown)| {
                 json!({
@@ -43,12 +43,12 @@ pub(crate) fn show(all: &RouteReflector) -> Value {
         )
     });
     let families: Vec<Value> = families.collect();
-    let counters = all.reflector.counters();
+    let counters = reflector.counters();
     json!({
         "peers": peers,
         "families": families,
-        "attributes": all.reflector.attributes(),
-        "memory-bytes": all.reflector.memory(),
+        "attributes": reflector.attributes(),
+        "memory-bytes": reflector.memory(),
         "counters": {
             "announced": counters.announced,
             "withdrawn": counters.withdrawn,

@@ -10,7 +10,7 @@ use protocol_bgp::builder::Writing;
 use protocol_bgp::families::Family;
 use protocol_bgp::path;
 
-use crate::known::{Known, parts};
+use crate::known::{Known, PREFERENCE, parts};
 use crate::own::{Kind, Own, Source};
 
 /// What all UPDATEs for a peer depend on: peers that have it in common are a group.
@@ -126,6 +126,3 @@ fn put_next_hop(address: IpAddr, family: Family, next_hop: &mut Vec<u8>) {
         next_hop.extend(bytes);
     }
 }
-
-/// LOCAL_PREF of routes that have none.
-pub const PREFERENCE: u32 = 100;

@@ -17,6 +17,6 @@ mod reader;
 
 pub mod group;
 
-pub use export::{Identity, PREFERENCE};
+pub use export::Identity;
 pub use group::Group;
 pub use stream::{Chunk, Stream};

@@ -2,7 +2,7 @@
 //! beside its key.
 
 use hashbrown::HashTable;
-use machine::hash::Keyed;
+use tables::hash::Keyed;
 
 /// Byte strings by number, each with what is known of it. Who keeps a number counts as its user;
 /// without users a string is forgotten and its number given to another one.

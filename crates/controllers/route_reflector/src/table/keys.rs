@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::hash::Keyed;
+use tables::hash::Keyed;
 
 use crate::table::interned::hash;
 

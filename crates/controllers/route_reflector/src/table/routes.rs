@@ -6,7 +6,7 @@
 //! A route without paths stays as long as somebody may have to be told that it is gone.
 
 use hashbrown::HashTable;
-use machine::hash::Keyed;
+use tables::hash::Keyed;
 
 use crate::table::interned::hash;
 use crate::table::keys::{Key, Keys};

@@ -85,7 +85,7 @@ fn a_reload_changes_rules_and_packets_take_them() {
 /// Writes another file and has it read.
 fn reload(network: &Network, text: &str) {
     network.write("nat.yaml", text.as_bytes());
-    let (code, _, told) = network.lab.run(&["reload"]);
+    let (code, _, told) = network.lab.run(&["set", "reload"]);
     assert_eq!(code, 0, "{told}");
 }
 

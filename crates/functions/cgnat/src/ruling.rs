@@ -1,9 +1,9 @@
 //! One-to-one and port forwarding rules that come and go while the NAT runs.
 //!
 //! A rule changes the outside address of its subscribers, so that their sessions end with it, those
-//! of a rule that comes and of one that goes (RFC 4787 REQ-2: a subscriber has one address). Sessions
-//! of other subscribers stay, but for those whose other end becomes an outside address here, or is
-//! none any more: their packets have another way from then on.
+//! of a rule that comes and of one that goes (RFC 4787 REQ-2: a subscriber has one address).
+//! Sessions of other subscribers stay, but for those whose other end becomes an outside address
+//! here, or is none any more: their packets have another way from then on.
 
 use std::net::Ipv4Addr;
 

@@ -11,8 +11,8 @@
 //! The identifier of an ICMP query and the number of a call stand for a port, and an ICMP error
 //! goes where the packet goes that it quotes. All of it follows from the configuration, the rules
 //! that are there, and a key ([`Config::steering`]), so that a card with the right filters can do
-//! the same; [`Steering`] does it for ports that cannot. VRFs count for nothing: subscribers of the same address in several of
-//! them have one worker.
+//! the same; [`Steering`] does it for ports that cannot. VRFs count for nothing: subscribers of the
+//! same address in several of them have one worker.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;

@@ -17,6 +17,7 @@ use testkit::pair::{Pair, clock};
 
 use crate::differential::Walk;
 use crate::frames::{INSIDE, kinds, logged};
+use crate::laws;
 use crate::log::datagram;
 
 const SEED: u64 = 0x0e10_ad00;
@@ -155,4 +156,87 @@ fn what_needs_a_restart_is_named() {
     let wanted = Config { timeouts, ..config.clone() };
     let updates = function_cgnat::Cgnat::difference(config, &wanted).expect("it may change");
     assert_eq!(updates, [Update::SetTimeouts { timeouts }]);
+}
+
+/// A NAT with rules of both kinds, and the same with others in their place.
+fn ruled() -> [Config; 2] {
+    let read = |text: &str| -> Config { serde_saphyr::from_str(text).expect("a section") };
+    let before = read(
+        "{static: [{inside: 10.0.0.1/31, outside: 203.0.113.8/31}, \
+           {inside: 10.0.1.0/32, outside: 203.0.113.10/32}], \
+          port-forwarding: [{outside: 203.0.113.80, hosts: [\
+           {inside: 10.0.0.5, forwards: [{first-port: 80}]}, \
+           {inside: 10.0.0.6, forwards: [{first-port: 81}]}]}, \
+           {outside: 203.0.113.81, hosts: [{inside: 10.0.0.7, forwards: [{first-port: 80}]}]}]}",
+    );
+    // The addresses of one rule are another one's, and two hosts change places.
+    let after = read(
+        "{static: [{inside: 10.0.0.2/31, outside: 203.0.113.8/31}, \
+           {inside: 10.0.1.0/32, outside: 203.0.113.10/32}], \
+          port-forwarding: [{outside: 203.0.113.80, hosts: [\
+           {inside: 10.0.0.5, forwards: [{first-port: 80}]}, \
+           {inside: 10.0.0.7, forwards: [{first-port: 81}]}]}, \
+           {outside: 203.0.113.81, hosts: [{inside: 10.0.0.6, forwards: [{first-port: 80}]}]}]}",
+    );
+    let base = Config { spare_addresses: 0, ..kinds()[0].clone() };
+    [before, after].map(|rules| {
+        let Config { static_rules, port_forwarding, .. } = rules;
+        let mut config = Config { static_rules, port_forwarding, ..base.clone() };
+        function_cgnat::Cgnat::validate(&mut config).expect("rules that can be");
+        config
+    })
+}
+
+/// Without a spare address: each moves from a rule to another one.
+#[test]
+fn rules_change_are_remembered_and_go_back_and_other_sessions_stay() {
+    let [before, after] = ruled();
+    let nat = function_cgnat::Cgnat::function(&before, Shard::WHOLE, clock(), NOW);
+    let mut device = Device::new(nat.expect("a small NAT"), 2);
+    // Of one that stays, two that change, and one of the pool.
+    let own = [0x0a00_0100, 0x0a00_0005, 0x0a00_0001, 0x0a00_0006, 0x0a00_0900];
+    for inside in own {
+        device.exchange(INSIDE, &laws::datagram(&before, (inside, 80), (0x0b00_0001, 53)), NOW);
+    }
+    let difference = |one: &Config, other: &Config| function_cgnat::Cgnat::difference(one, other);
+    let updates = difference(&before, &after).expect("rules may change");
+    let memory = |device: &mut Device<function_cgnat::Pipeline>| {
+        function_cgnat::Cgnat::memory(&before, Shard::WHOLE, device.function_mut(), NOW)
+    };
+    assert_eq!(memory(&mut device), []);
+    updates.iter().for_each(|one| assert!(device.update(one.clone(), NOW), "{one:?}"));
+    let live = |device: &mut Device<function_cgnat::Pipeline>| {
+        let state = device.function_mut().state();
+        let mut live: Vec<u64> =
+            state.sessions.from(0).map(|(_, session)| session.inside[1]).collect();
+        live.sort_unstable();
+        live
+    };
+    assert_eq!(live(&mut device), [0x0a00_0005, 0x0a00_0100, 0x0a00_0900]);
+    let state = device.function_mut().state();
+    assert_eq!(state.tallies[Tally::SessionsCleared as usize], 2);
+
+    // It outlives a restart: a NAT of the former file becomes the same.
+    let remembered = memory(&mut device);
+    let nat = function_cgnat::Cgnat::function(&before, Shard::WHOLE, clock(), NOW);
+    let mut restarted = Device::new(nat.expect("a small NAT"), 2);
+    remembered.iter().for_each(|one| assert!(restarted.update(one.clone(), NOW), "{one:?}"));
+    assert_eq!(memory(&mut restarted), remembered);
+    assert_eq!(remembered.len(), updates.len());
+
+    let back = function_cgnat::Cgnat::undoing(&before, &updates);
+    back.iter().for_each(|one| assert!(device.update(one.clone(), NOW), "{one:?}"));
+    assert_eq!(memory(&mut device), []);
+    assert_eq!(live(&mut device), [0x0a00_0005, 0x0a00_0100, 0x0a00_0900]);
+
+    // Addresses of a pool are those of its sessions yet.
+    let rule = "{inside: 10.0.2.0/32, outside: 198.18.0.1/32}";
+    let taken = Config {
+        pools: vec![crate::frames::net("198.18.4.0/31")],
+        static_rules: vec![serde_saphyr::from_str(rule).expect("a rule")],
+        ..before.clone()
+    };
+    let refused = difference(&before, &taken).expect_err("after a restart");
+    assert_eq!(refused.key, "static");
+    assert!(refused.what.contains("198.18.0.0/30"), "{refused:?}");
 }

@@ -146,7 +146,7 @@ impl Driven {
             };
             for update in updates {
                 self.changes.push(update.value());
-                let typed = *update.typed::<Update>().expect("one of the NAT");
+                let typed = update.typed::<Update>().expect("one of the NAT").clone();
                 let number = self.number;
                 let event = match self.nat.apply(typed, 0) {
                     Ok(()) => Event::Applied { first: number, count: 1, at: self.now },

@@ -2,7 +2,7 @@
 //! them.
 
 use function_cgnat::alg::{Numbers, Replaced, SLOTS, Side};
-use function_cgnat::config::{Alg, Config, Pcp, PortBlocks, Prefixed};
+use function_cgnat::config::{Alg, Config, ForwardProtocol, Pcp, PortBlocks, Prefixed};
 use function_cgnat::sessions::ports::Class;
 use function_cgnat::sessions::session::TcpState;
 use function_cgnat::standby::{Change, Kept, Told};
@@ -182,6 +182,16 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
         Change::Kept { number: 5, kept: kept(&[6, 1, 2, 3, 4, 5, 6, 7]) },
         Change::Kept { number: 6, kept: kept(&[7, 1, 2, 3, 4, 5, 6, 7]) },
         Change::Epoch { ms: 3_600_000 },
+        Change::Rules { is_end: false },
+        Change::Static { inside: 0x0a00_0000, outside: 0xcb00_7140, len: 30 },
+        Change::Host { outside: 0xcb00_7150, inside: 0x0a00_0005, dynamic: Some((2000, 2009)) },
+        Change::Forward {
+            inside: 0x0a00_0005,
+            protocol: ForwardProtocol::Tcp,
+            outside: (80, 81),
+            inside_first: 8080,
+        },
+        Change::Rules { is_end: true },
     ];
     let mut all = Vec::new();
     Message::Changes { first: 1 }.write(&changes, &mut all);

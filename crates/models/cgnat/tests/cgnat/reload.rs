@@ -195,9 +195,10 @@ fn rules_change_are_remembered_and_go_back_and_other_sessions_stay() {
     let mut device = Device::new(nat.expect("a small NAT"), 2);
     // Of one that stays, two that change, and one of the pool.
     let own = [0x0a00_0100, 0x0a00_0005, 0x0a00_0001, 0x0a00_0006, 0x0a00_0900];
-    for inside in own {
-        device.exchange(INSIDE, &laws::datagram(&before, (inside, 80), (0x0b00_0001, 53)), NOW);
+    for (inside, port) in own.into_iter().zip([80, 80, 80, 81, 80]) {
+        device.exchange(INSIDE, &laws::datagram(&before, (inside, port), (0x0b00_0001, 53)), NOW);
     }
+    assert_eq!(device.function_mut().state().sessions.count(), 5);
     let difference = |one: &Config, other: &Config| function_cgnat::Cgnat::difference(one, other);
     let updates = difference(&before, &after).expect("rules may change");
     let memory = |device: &mut Device<function_cgnat::Pipeline>| {

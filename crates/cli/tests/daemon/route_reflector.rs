@@ -69,9 +69,9 @@ impl Site {
             return None;
         }
         let lab = Lab::bare()?;
-        let bird = host(&lab, "b", &["10.0.4.2/24", "2001:db8:4::2/64"], &[]);
-        let frr = host(&lab, "f", &["10.0.5.2/24", "2001:db8:5::2/64"], &[]);
-        for (near, address) in [("b", "10.0.4.1/24"), ("f", "10.0.5.1/24")] {
+        let bird = host(&lab, "bird0", &["10.0.4.2/24", "2001:db8:4::2/64"], &[]);
+        let frr = host(&lab, "frr0", &["10.0.5.2/24", "2001:db8:5::2/64"], &[]);
+        for (near, address) in [("bird0", "10.0.4.1/24"), ("frr0", "10.0.5.1/24")] {
             lab.namespace.ip(&format!("addr add {address} dev {near}")).expect("an address");
         }
         lab.namespace.ip("link set lo up").expect("an interface");

@@ -26,10 +26,11 @@ router id 10.0.4.2;
 protocol device {}
 protocol static { ipv4; route 203.0.113.0/24 blackhole; route 203.0.114.0/24 blackhole; }
 protocol static { ipv6; route 2001:db8:113::/48 blackhole; }
-protocol bgp rr {
+protocol bgp reflector {
   local 10.0.4.2 as 64500;
   neighbor 10.0.4.1 as 64500;
   password \"bird's\";
+  enable extended messages;
   connect delay time 1;
   error wait time 1, 2;
   ipv4 { import all; export all; };

@@ -86,15 +86,16 @@ pub struct PeerKeys {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 13))]
     pub families: Vec<FamilyName>,
-    /// The least Time To Live or Hop Limit of its packets (RFC 5082); 0 for any.
+    /// The least Time To Live or Hop Limit of its packets (RFC 5082); 0 for any. Where connections
+    /// are accepted, all peers have the same, and there are no networks beside another one than 0.
     #[serde(default)]
     pub ttl_min: u8,
     /// The key by which segments are signed (RFC 2385); none for no signatures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 80))]
     pub md5: Option<String>,
-    /// Whether the reflector's own address is the next hop of routes that a peer of another AS is
-    /// told; else next hops stay.
+    /// Whether the reflector's own address, `local`, is the next hop of routes that a peer of
+    /// another AS is told; else next hops stay.
     #[serde(default)]
     pub next_hop_self: bool,
 }
@@ -168,7 +169,14 @@ impl Config {
             let what = format!("has {} twice", two[0]);
             return Err(invalid("peers", what, "Name each address once"));
         }
+        self.check_ttl_min()?;
         for peer in &self.peers {
+            let is_external = self.kind_of(peer.asn, peer.client) == Kind::External;
+            if peer.next_hop_self && !(is_external && peer.local.is_some()) {
+                let what = format!("of {} has no address to tell", peer.address);
+                let remedy = "Give `local` and the `as` of a peer of another AS, or leave it out";
+                return Err(invalid("next-hop-self", what, remedy));
+            }
             let is_mixed = |local: &IpAddr| local.is_ipv4() != peer.address.is_ipv4();
             if peer.local.as_ref().is_some_and(is_mixed) {
                 let what = format!("of {} is of the other version of IP", peer.address);
@@ -180,6 +188,25 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Checks that one listener can do what is said of each peer.
+    fn check_ttl_min(&self) -> Result<(), Invalid> {
+        if self.listen.is_empty() {
+            return Ok(());
+        }
+        let networks = self.dynamic.iter().map(|_| 0);
+        let mut all = self.peers.iter().map(|peer| peer.ttl_min).chain(networks);
+        let first = all.next();
+        match all.find(|other| Some(*other) != first) {
+            Some(other) => {
+                let what = format!("is {} and {other}, and a listener has one", first.unwrap_or(0));
+                let remedy = "Give all peers the same, with 0 where there is `dynamic`, or leave \
+                              `listen` empty";
+                Err(invalid("ttl-min", what, remedy))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the number of the cluster.

@@ -224,9 +224,6 @@ impl RouteReflector {
             Ok::<(), Notification>(())
         };
         happen(peer, &mut sink);
-        if entry.network.is_some() && peer_is_gone(entry) {
-            self.leaving.push(number);
-        }
         self.peers.look_at(number);
         self.departing.push_back(number);
         self.has_more = true;
@@ -254,6 +251,11 @@ impl RouteReflector {
                 None => {
                     self.departing.pop_front();
                     self.peers.look_at(number);
+                    let entry = self.peers.get_mut(number);
+                    if entry.is_some_and(|entry| entry.network.is_some() && peer_is_gone(entry)) {
+                        self.leaving.push(number);
+                        self.has_more = true;
+                    }
                 }
             }
         }
@@ -261,10 +263,11 @@ impl RouteReflector {
     }
 
     fn listen(&self, at: usize) -> Departure {
-        let peers = || self.config.peers.iter();
+        let mut peers = self.config.peers.iter();
         let md5 = self.peers.iter().flat_map(|(_, one)| one.peer.config().options.md5.clone());
-        let ttl_min = peers().map(|peer| peer.ttl_min).min().unwrap_or(0);
-        let ttl = peers().any(|peer| peer.ttl_min > 0).then_some(u8::MAX);
+        // All have the same one, which was checked.
+        let ttl_min = peers.next().map_or(0, |peer| peer.ttl_min);
+        let ttl = (ttl_min > 0).then_some(u8::MAX);
         let options =
             StreamOptions { md5: md5.collect(), ttl, ttl_min, ..StreamOptions::default() };
         let first = ACCEPTED + (at as u32) * ACCEPTED_MAX;
@@ -382,7 +385,9 @@ impl Machine for RouteReflector {
 /// Whether there is neither a connection with a peer nor anything that is kept of it.
 fn peer_is_gone(entry: &Entry) -> bool {
     let (state, _) = entry.peer.state();
-    matches!(state, peer::State::Active | peer::State::Idle) && entry.kept.is_none()
+    // One that is being closed has a deadline until it is.
+    let is_quiet = entry.peer.deadline().is_none() && entry.kept.is_none();
+    is_quiet && matches!(state, peer::State::Active | peer::State::Idle)
 }
 
 /// Who tells the routes of a session.

@@ -3,3 +3,5 @@
 mod model;
 
 mod reflection;
+
+mod sessions;

@@ -32,14 +32,7 @@ struct Site {
 
 impl Site {
     fn new() -> Option<Site> {
-        if !frr::is_there() {
-            return None;
-        }
-        if !netns::is_installed("bird") {
-            println!("skipped: this needs bird");
-            return None;
-        }
-        let lab = Lab::bare()?;
+        let lab = lab_with_daemons()?;
         // Link-local addresses are there at once.
         lab.namespace.sysctl("net/ipv6/conf/default/accept_dad", "0").expect("a setting");
         let defaults = ["default via 10.0.1.1", "default via 2001:db8:1::1"];
@@ -97,10 +90,7 @@ impl Site {
     }
 
     fn bird(&self) -> Program {
-        let file = self.lab.write("bird.conf", BIRD);
-        let mut command = Command::new("bird");
-        command.arg("-f").arg("-c").arg(file).arg("-s").arg(self.lab.folder.path().join("bird"));
-        self.bird.spawn(command).expect("it starts")
+        start_bird(&self.lab, &self.bird, BIRD)
     }
 
     /// Whether an address answers to the host of the LAN.
@@ -115,6 +105,26 @@ impl Site {
         let state = one["state"].as_str().unwrap_or_default().to_owned();
         (state, one["priority"].as_u64().unwrap_or_default())
     }
+}
+
+/// A bare lab where FRR and BIRD can be run; none, and a note, where they cannot.
+pub fn lab_with_daemons() -> Option<Lab> {
+    if !frr::is_there() {
+        return None;
+    }
+    if !netns::is_installed("bird") {
+        println!("skipped: this needs bird");
+        return None;
+    }
+    Lab::bare()
+}
+
+/// Starts BIRD with a configuration; its control socket is `bird` in the lab's folder.
+pub fn start_bird(lab: &Lab, namespace: &Namespace, configuration: &str) -> Program {
+    let file = lab.write("bird.conf", configuration);
+    let mut command = Command::new("bird");
+    command.arg("-f").arg("-c").arg(file).arg("-s").arg(lab.folder.path().join("bird"));
+    namespace.spawn(command).expect("it starts")
 }
 
 /// What a daemon answers.

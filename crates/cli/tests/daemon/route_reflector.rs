@@ -1,12 +1,11 @@
 //! A route reflector between BIRD and FRR, each in a namespace of its own: both have the other's
 //! routes, as RFC 4456 says, and lose them with their sessions.
 
-use std::process::Command;
-
 use netns::{Child as Program, Namespace};
 use serde_json::Value;
 
-use crate::frr::{self, Frr};
+use crate::frr::Frr;
+use crate::frr_routing::{lab_with_daemons, start_bird};
 use crate::kit::{Child, Lab, until};
 use crate::neighbours::host;
 
@@ -62,14 +61,7 @@ struct Site {
 
 impl Site {
     fn new() -> Option<Site> {
-        if !frr::is_there() {
-            return None;
-        }
-        if !netns::is_installed("bird") {
-            println!("skipped: this needs bird");
-            return None;
-        }
-        let lab = Lab::bare()?;
+        let lab = lab_with_daemons()?;
         let bird = host(&lab, "bird0", &["10.0.4.2/24", "2001:db8:4::2/64"], &[]);
         let frr = host(&lab, "frr0", &["10.0.5.2/24", "2001:db8:5::2/64"], &[]);
         for (near, address) in [("bird0", "10.0.4.1/24"), ("frr0", "10.0.5.1/24")] {
@@ -80,10 +72,7 @@ impl Site {
     }
 
     fn bird(&self) -> Program {
-        let file = self.lab.write("bird.conf", BIRD);
-        let mut command = Command::new("bird");
-        command.arg("-f").arg("-c").arg(file).arg("-s").arg(self.lab.folder.path().join("bird"));
-        self.bird.spawn(command).expect("it starts")
+        start_bird(&self.lab, &self.bird, BIRD)
     }
 
     /// What BIRD says of a route.
@@ -134,8 +123,11 @@ fn bird_and_frr_have_each_others_routes() {
     assert!(of_frr.contains("BGP.originator_id: 10.0.5.2"), "{of_frr}");
     assert!(of_frr.contains("BGP.cluster_list: 10.0.4.1"), "{of_frr}");
     assert!(of_frr.contains("BGP.next_hop: 10.0.5.2"), "{of_frr}");
-    let all = shown(&site.lab, &reflector);
-    assert_eq!(all["families"][0]["routes"], 3, "{all}");
+    // What is shown is told once a second.
+    let all = until("all routes to be shown", || {
+        let all = shown(&site.lab, &reflector);
+        (all["families"][0]["routes"] == 3).then_some(all)
+    });
     let groups = all["families"][0]["groups"].as_array().expect("a list");
     assert_eq!((groups.len(), &groups[0]["peers"]), (1, &Value::from(2)), "equal clients: {all}");
 

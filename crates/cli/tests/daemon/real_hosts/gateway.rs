@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use model_kit::build::{datagram, mend, packet};
 
 use super::{Hosts, PATIENCE};
-use crate::kit::{Child, until};
+use crate::kit::{Child, again, until};
 use crate::neighbours::socket;
 
 /// GTP-U's port (TS 29.281 section 4.4.2.3).
@@ -77,7 +77,7 @@ workers: {{idle: sleep{workers}}}
     /// The next message of the gateway.
     fn hear(&self) -> Vec<u8> {
         let mut bytes = [0; 4000];
-        let (len, from) = self.tunnels.recv_from(&mut bytes).expect("a message");
+        let (len, from) = again(|| self.tunnels.recv_from(&mut bytes)).expect("a message");
         assert_eq!(from, (GATEWAY, GTPU).into());
         bytes[..len].to_vec()
     }
@@ -104,7 +104,7 @@ fn a_full_packet_comes_through_a_link_that_is_no_longer() {
     for teid in 1..=4 {
         around.send(teid, &to_server(user(teid), &payload));
         let mut bytes = [0; 2000];
-        let (len, source) = service.recv_from(&mut bytes).expect("a datagram");
+        let (len, source) = again(|| service.recv_from(&mut bytes)).expect("a datagram");
         assert_eq!((&bytes[..len], source), (&payload[..], (user(teid), 40_000).into()));
     }
 }
@@ -128,7 +128,7 @@ fn fragments_find_the_worker_of_their_user() {
             let payload = [round; 1472];
             around.send(teid, &to_server(user(teid), &payload));
             let mut bytes = [0; 2000];
-            let (len, source) = service.recv_from(&mut bytes).expect("a datagram");
+            let (len, source) = again(|| service.recv_from(&mut bytes)).expect("a datagram");
             assert_eq!((&bytes[..len], source), (&payload[..], (user(teid), 40_000).into()));
         }
     }
@@ -158,7 +158,7 @@ fn senders_hear_of_what_is_too_long_and_of_addresses_without_a_user() {
     let mut bytes = [0; 4000];
     let mut heard = 0;
     while heard < 8 + 1460 {
-        let len = tunnels.recv(&mut bytes).expect("a piece");
+        let len = again(|| tunnels.recv(&mut bytes)).expect("a piece");
         assert!(len <= 1472, "it fits the link: {len}");
         heard += len - 8 - 20;
     }

@@ -8,6 +8,7 @@ use netns::Namespace;
 
 use super::nat::{SERVER, SMALL, SUBSCRIBER};
 use super::{Hosts, PATIENCE};
+use crate::kit::again;
 
 /// - `cgnat`, RFC 8158: at an orderly end, the collector hears of the end of every session and of
 ///   the log itself
@@ -39,7 +40,8 @@ fn sigterm_tells_the_collector_that_everything_is_over() {
         let mut all = Vec::new();
         loop {
             let mut message = [0; 2048];
-            let (len, _) = collector.recv_from(&mut message).expect("up to the end of the log");
+            let (len, _) =
+                again(|| collector.recv_from(&mut message)).expect("up to the end of the log");
             let text = String::from_utf8_lossy(&message[..len]).into_owned();
             let event = text.split(' ').nth(5).unwrap_or_default().to_owned();
             if event == "log-end" {
@@ -52,7 +54,7 @@ fn sigterm_tells_the_collector_that_everything_is_over() {
     for port in 0..sessions {
         let client = bind(&hosts.left, &format!("192.168.1.2:{}", 2000 + port));
         client.send_to(b"question", "203.0.113.1:53").expect("it leaves");
-        server.recv_from(&mut [0; 16]).expect("a question");
+        again(|| server.recv_from(&mut [0; 16])).expect("a question");
     }
     assert_eq!(nat.child.stop(PATIENCE).and_then(|status| status.code()), Some(0));
 

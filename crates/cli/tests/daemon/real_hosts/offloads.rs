@@ -2,7 +2,7 @@
 //! behind a veth: containers, virtual machines. What arrives is what was sent, whatever either end
 //! leaves to its card and however long its packets may be.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use netns::Namespace;
 
 use super::{Hosts, NAT, PATIENCE};
-use crate::kit::Child;
+use crate::kit::{Child, again};
 
 const LEFT: [&str; 2] = ["10.0.0.1/24", "3fff:0:0:1::1/64"];
 
@@ -116,16 +116,6 @@ fn exchange((left, right): (&Namespace, &Namespace), address: &str, len: usize) 
         assert!(back == bytes, "{address}: others came back");
     });
     println!("{address}: {len} bytes each way in {} ms", start.elapsed().as_millis());
-}
-
-/// Repeats what a signal interrupts, as another test's program that ends.
-fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
-        }
-    }
 }
 
 /// Waits until the daemon forwards.

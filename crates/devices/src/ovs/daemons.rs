@@ -4,6 +4,7 @@
 //! own; the kernel kills them with this process. The host's Open vSwitch, if it runs, is not
 //! touched.
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -243,7 +244,8 @@ fn wait_for_socket(
     stop: &AtomicBool,
 ) -> Result<(), DriverError> {
     let (socket, deadline) = (folder.file("db.sock"), Instant::now() + PATIENCE);
-    while !Path::new(&socket).exists() {
+    // Its file is there before anybody listens.
+    while UnixStream::connect(&socket).is_err() {
         if stop.load(Ordering::Relaxed) {
             return Err(stopped());
         }

@@ -137,6 +137,30 @@ impl Child {
         (self.child.stdout.take(), self.child.stderr.take())
     }
 
+    /// Kills the program and the programs that it has started, all at once: none of them can say
+    /// that another one is gone.
+    pub fn kill_all(mut self) {
+        use nix::sys::signal::{Signal, kill};
+        use nix::unistd::Pid;
+        if self.ended().is_some() {
+            return;
+        }
+        for child in children(self.id()) {
+            // It cannot be another one by now: its number is its own while its parent has not
+            // waited for it.
+            if let Ok(id) = i32::try_from(child) {
+                let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Returns the identifiers of the process and of those that it has started.
+    pub fn family(&self) -> Vec<u32> {
+        std::iter::once(self.id()).chain(children(self.id())).collect()
+    }
+
     /// Returns the exit status if the program has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
@@ -168,6 +192,18 @@ impl Drop for Child {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Returns the processes whose parent is this one.
+fn children(parent: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_child = |id: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+        line.and_then(|line| line.trim().parse().ok()) == Some(parent)
+    };
+    processes.filter(is_child).collect()
 }
 
 /// Returns true if a program is in the search path.

@@ -4,12 +4,13 @@
 //! or socket is in it. So whatever ends this program, a panic, Ctrl-C or SIGKILL, the namespace
 //! goes with it, and its interfaces and routes go with the namespace. [`Namespace::spawn`] starts
 //! programs that the kernel kills together with this one. The host's own namespace is never
-//! touched.
+//! touched. [`Programs`] does the same for programs that need no namespace of their own.
 //!
 //! Interfaces and routes are set up by `ip` of iproute2, whose language every reader knows.
 
 mod command;
 mod interface;
+mod programs;
 
 use std::fs::File;
 use std::io;
@@ -19,6 +20,7 @@ use std::thread;
 use nix::sched::{CloneFlags, setns, unshare};
 
 pub use command::{Child, Failed, is_installed};
+pub use programs::Programs;
 
 /// A network namespace of this program, with its loopback interface up.
 pub struct Namespace {

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use netns::{Namespace, may_make_namespaces};
+use netns::{Namespace, Programs, may_make_namespaces};
 
 fn pair() -> Option<(Namespace, Namespace)> {
     if !may_make_namespaces() {
@@ -92,4 +92,51 @@ fn names_that_the_kernel_would_not_take_are_refused_by_name() {
         assert!(error.contains("is not a valid interface name"), "{error}");
         assert!(left.attribute(name, "mtu").is_err());
     }
+}
+
+#[test]
+fn programs_without_a_namespace_end_with_their_owner_and_all_at_once() {
+    // A shell, the first of the two, waits for what it has started.
+    let shell = || {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 1000 & wait"]);
+        shell
+    };
+    let programs = Programs::new().expect("a thread");
+    let both = |child: &netns::Child| {
+        let start = std::time::Instant::now();
+        loop {
+            let family = child.family();
+            if family.len() == 2 {
+                return family;
+            }
+            assert!(start.elapsed() < Duration::from_secs(10), "{family:?}");
+            std::thread::yield_now();
+        }
+    };
+    let is_alive = |id: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    };
+    let until_gone = |ids: &[u32]| {
+        let start = std::time::Instant::now();
+        while ids.iter().any(is_alive) {
+            assert!(start.elapsed() < Duration::from_secs(10), "one of {ids:?} lives");
+            std::thread::yield_now();
+        }
+    };
+    let child = programs.spawn(shell()).expect("a shell is everywhere");
+    let family = both(&child);
+    assert!(family.iter().all(is_alive) && family[0] == child.id(), "{family:?}");
+    child.kill_all();
+    until_gone(&family);
+
+    let child = programs.spawn(shell()).expect("a shell is everywhere");
+    let family = both(&child);
+    drop(programs);
+    until_gone(&family[..1]);
+    // Its own child is not bound to it; with nobody to wait for it, it is ended here.
+    drop(child);
+    let _ = Command::new("kill").args(["-9", &family[1].to_string()]).status();
+    until_gone(&family[1..]);
 }

@@ -4,19 +4,27 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::MultiGzDecoder;
 
-/// Opens a file and returns it with some of its beginning.
+/// Opens a file, decompresses it if it is compressed by gzip, and returns it with some of its
+/// beginning.
 ///
 /// # Errors
 /// When it is no regular file (a pipe may never end), cannot be read, or is compressed otherwise
 /// than by gzip.
-pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn BufRead>, Vec<u8>)> {
+pub fn open(path: &Path) -> io::Result<(Box<dyn BufRead>, Vec<u8>)> {
     let file = File::open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    let mut bytes = BufReader::with_capacity(BUFFER_BYTES, file);
+    decompress(BufReader::with_capacity(BUFFER_BYTES, file))
+}
+
+/// Decompresses what is compressed by gzip, and returns it with some of its beginning.
+///
+/// # Errors
+/// When it cannot be read, or is compressed otherwise than by gzip.
+pub fn decompress(mut bytes: impl BufRead + 'static) -> io::Result<(Box<dyn BufRead>, Vec<u8>)> {
     let begin = bytes.fill_buf()?;
     for (magic, program) in COMPRESSED {
         if begin.starts_with(magic) {

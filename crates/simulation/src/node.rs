@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use protocol_kit::{Arrival, Input, Interface, Machine, Opening, Random, Socket, Takes, Time};
 
+use super::disk::Disk;
+
 /// Makes the machine of a node whenever it is born, with the commands that it is given then.
 pub(super) type Birth<M> = Box<dyn Fn(&mut Random) -> (M, Vec<<M as Machine>::Command>)>;
 
@@ -13,6 +15,8 @@ pub(super) struct Node<M: Machine> {
     pub birth: Birth<M>,
     /// None while it is dead.
     pub machine: Option<M>,
+    /// Whether it is dead and without power: nothing answers for it.
+    pub is_off: bool,
     /// When it was born last.
     pub born: Time,
     pub sockets: BTreeMap<Socket, Opening>,
@@ -20,6 +24,7 @@ pub(super) struct Node<M: Machine> {
     pub streams: BTreeMap<Socket, (u64, usize)>,
     /// Streams that wait at listeners to be accepted.
     pub backlog: VecDeque<(Socket, u64)>,
+    pub disk: Disk,
     /// While it hangs: nothing runs, and what arrives waits.
     pub hangs_until: Option<Time>,
     /// When it has last gone on after it hung.
@@ -93,10 +98,12 @@ impl<M: Machine> Node<M> {
         Node {
             birth,
             machine: None,
+            is_off: false,
             born: Time::ZERO,
             sockets,
             streams: BTreeMap::new(),
             backlog: VecDeque::new(),
+            disk: Disk::default(),
             hangs_until: None,
             resumed: Time::ZERO,
             waiting,
@@ -120,6 +127,11 @@ impl<M: Machine> Node<M> {
         }
         let ns = ahead * 1_000_000 / i128::from(1_000_000 + self.clock.drift_ppm) + 2;
         now.after(Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX)))
+    }
+
+    /// Its clock leaps ahead.
+    pub fn leap(&mut self, span: Duration) {
+        self.clock.start += span.as_nanos() as u64;
     }
 
     /// Takes in what a link has carried, or keeps it for when the node no longer hangs. Returns
@@ -150,6 +162,7 @@ impl<M: Machine> Node<M> {
         self.streams.clear();
         self.backlog.clear();
         self.waiting.clear();
+        self.disk.die();
         (self.hangs_until, self.wake) = (None, None);
     }
 

@@ -28,6 +28,13 @@ pub enum Fault {
     Hang(usize, Duration),
     /// A node is dead for a time.
     Death(usize, Duration),
+    /// A node has no power for a time: nobody is told that its streams are gone, until something of
+    /// them arrives when it is back.
+    PowerLoss(usize, Duration),
+    /// The clock of a node leaps ahead.
+    Leap(usize, Duration),
+    /// What a simulation does by itself, of which it draws the rest from this number.
+    Own(u64),
 }
 
 /// The end of a fault.
@@ -92,6 +99,15 @@ impl Fault {
                 world.hang(node, span);
                 None
             }
+            Fault::PowerLoss(node, span) => {
+                world.cut_power(node);
+                Some((now.after(span), End::Revive(node)))
+            }
+            Fault::Leap(node, span) => {
+                world.leap(node, span);
+                None
+            }
+            Fault::Own(_) => None,
             Fault::Death(node, span) => {
                 world.kill(node);
                 Some((now.after(span), End::Revive(node)))

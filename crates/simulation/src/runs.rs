@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use protocol_kit::{Machine, Time};
 
-use super::plan::{End, Plan};
+use super::plan::{End, Fault, Plan};
 use super::world::{Said, World};
 
 /// What a protocol simulates: a world, what goes wrong in it, and what has to hold.
@@ -42,6 +42,9 @@ pub trait Simulation {
         Time::ZERO.after(Self::FAULTS + Self::QUIET)
     }
 
+    /// Hears of a fault that is about to happen, and lets one of its own ([`Fault::Own`]) happen.
+    fn begin(&mut self, _world: &mut World<Self::Machine>, _fault: Fault) {}
+
     /// Hears what a node has said, or that a fault has just happened.
     ///
     /// # Errors
@@ -66,7 +69,6 @@ pub trait Simulation {
 /// With the first seed that fails and the shortest part of its plan that still does, or if the same
 /// seed yields two different runs.
 pub fn simulate<S: Simulation>(seeds: u64) {
-    let asked = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let (first, count) = match asked("PLUMBLINE_SEED") {
         Some(seed) => (seed, 1),
         None => (0, asked("PLUMBLINE_SEEDS").unwrap_or(seeds)),
@@ -75,11 +77,11 @@ pub fn simulate<S: Simulation>(seeds: u64) {
         let run = run::<S>(seed, None);
         if let Err(why) = &run.judged {
             let (plan, why) = shortened::<S>(seed, run.plan, why.clone());
+            let faults = plan.faults;
             panic!(
-                "{} fails with seed {seed}: {why}\nwith these faults:\n{:#?}\nrepeat it with: \
+                "{} fails with seed {seed}: {why}\nwith these faults:\n{faults:#?}\nrepeat it with: \
                  cargo xtask simulate {} --seed {seed}",
                 S::NAME,
-                plan.faults,
                 S::NAME
             );
         }
@@ -89,6 +91,27 @@ pub fn simulate<S: Simulation>(seeds: u64) {
         }
     }
     println!("{}: {count} seeds", S::NAME);
+}
+
+/// Returns how many hours the variable `PLUMBLINE_HOURS` asks for, else `usual`: of runs that are
+/// long by themselves.
+pub fn hours(usual: u64) -> u64 {
+    asked("PLUMBLINE_HOURS").unwrap_or(usual)
+}
+
+fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+/// Runs one seed, whatever the variables say: of a run that is long by itself.
+///
+/// # Panics
+/// If it fails.
+pub fn simulate_once<S: Simulation>(seed: u64) {
+    let Run { plan, judged, .. } = run::<S>(seed, None);
+    if let Err(why) = judged {
+        panic!("{} fails with seed {seed}: {why}\nwith these faults:\n{:#?}", S::NAME, plan.faults);
+    }
 }
 
 struct Run {
@@ -134,6 +157,7 @@ fn play<S: Simulation>(
             let over: Vec<(Time, End)> = over;
             over.into_iter().for_each(|(_, end)| end.happen(world));
         } else if let Some((_, fault)) = faults.pop_front() {
+            simulation.begin(world, fault);
             ends.extend(fault.begin(world));
         }
         simulation.judge(world, None)?;

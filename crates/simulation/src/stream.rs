@@ -45,8 +45,9 @@ pub(super) struct Side {
     flight: VecDeque<(Time, Segment)>,
     /// The arrival that the world has planned.
     planned: Option<Time>,
-    /// Bytes that were taken and that the other machine does not have.
+    /// Bytes that were taken and that the other machine does not have, and how many may be.
     unread: usize,
+    window: usize,
     /// Since when the link lets nothing pass, and when it is tried again.
     stuck: Option<(Time, Duration)>,
     received: VecDeque<u8>,
@@ -105,6 +106,9 @@ impl Stream {
     /// A stream that its first side begins now.
     pub fn begin(way: Way, to: Endpoint, sides: [Side; 2], network: &mut Network<'_>) -> Stream {
         let mut stream = Stream { way, to, sides };
+        for side in &mut stream.sides {
+            side.window = WINDOWS[network.random.below(WINDOWS.len() as u64) as usize];
+        }
         stream.fly(0, Segment::Begin, network);
         stream
     }
@@ -123,9 +127,10 @@ impl Stream {
         (side.planned.replace(due) != Some(due)).then_some(due)
     }
 
-    /// Takes what arrives now from a side; `None` while the link lets nothing pass.
-    pub fn arrive(&mut self, from: usize, network: &Network<'_>) -> Option<Segment> {
-        if self.way.is_some_and(|(link, _)| !network.links[link].passes()) {
+    /// Takes what arrives now from a side; `None` while the link lets nothing pass, or the node at
+    /// the other side is without power.
+    pub fn arrive(&mut self, from: usize, is_off: bool, network: &Network<'_>) -> Option<Segment> {
+        if is_off || self.way.is_some_and(|(link, _)| !network.links[link].passes()) {
             self.wait(from, network.now);
             return None;
         }
@@ -233,6 +238,14 @@ impl Stream {
         }
     }
 
+    /// The node of a side has lost its power: nothing of the side is left, and nobody is told.
+    pub fn vanish(&mut self, at: usize) {
+        let side = &mut self.sides[at];
+        (side.socket, side.is_gone) = (None, true);
+        side.waiting.clear();
+        side.received.clear();
+    }
+
     /// Whether the second side has accepted or refused it.
     pub fn is_answered(&self) -> bool {
         self.sides[1].stands || self.sides[1].is_gone
@@ -267,7 +280,7 @@ impl Stream {
             if side.is_gone || side.has_failed {
                 return;
             }
-            let room = (WINDOW - side.unread).min(side.waiting.len());
+            let room = (side.window - side.unread).min(side.waiting.len());
             if room == 0 {
                 break;
             }
@@ -351,6 +364,7 @@ impl Side {
             flight: VecDeque::new(),
             planned: None,
             unread: 0,
+            window: WINDOWS[0],
             stuck: None,
             received: VecDeque::new(),
             has_failed: false,
@@ -382,8 +396,9 @@ fn piece(len: usize, random: &mut Random) -> usize {
     }
 }
 
-/// Bytes of a side that the other machine has not read.
-const WINDOW: usize = 64 << 10;
+/// Bytes of a side that the other machine may not have read: those of most, of a small machine, and
+/// of a large one, which gets as many at once.
+const WINDOWS: [usize; 4] = [64 << 10, 64 << 10, 4 << 10, 1 << 20];
 
 /// Bytes of the headers of a segment on a link.
 const HEADERS_LEN: usize = 66;

@@ -80,14 +80,27 @@ where
 
     /// Ends the streams of a node that has died.
     pub(super) fn end_streams(&mut self, node: usize) {
+        let ends = self.sides_of(node);
+        ends.into_iter().for_each(|(number, side)| self.end(number, side, true));
+    }
+
+    /// Lets the streams of a node vanish that has lost its power.
+    pub(super) fn vanish_streams(&mut self, node: usize) {
+        for (number, side) in self.sides_of(node) {
+            self.change(number, |stream, _| stream.vanish(side));
+            self.settle(number);
+        }
+    }
+
+    /// The streams of which a node has a side, and the side.
+    fn sides_of(&self, node: usize) -> Vec<(u64, usize)> {
         let of_node = |(number, stream): (&u64, &Stream)| {
             let sides = (0..2).filter(|side| stream.sides[*side].node == node);
             // Who has not been reached yet has nothing to say.
             let stands = |side: &usize| *side == 0 || stream.is_answered();
             sides.filter(stands).map(|side| (*number, side)).collect::<Vec<_>>()
         };
-        let ends: Vec<(u64, usize)> = self.streams.iter().flat_map(of_node).collect();
-        ends.into_iter().for_each(|(number, side)| self.end(number, side, true));
+        self.streams.iter().flat_map(of_node).collect()
     }
 
     fn end(&mut self, number: u64, side: usize, has_died: bool) {
@@ -117,8 +130,9 @@ where
             return;
         }
         let nodes = self.nodes_of(number);
+        let is_off = nodes.get(1 - from).is_some_and(|node| self.nodes[*node].is_off);
         let arrived = self.change(number, |stream, network| {
-            let segment = stream.arrive(from, network)?;
+            let segment = stream.arrive(from, is_off, network)?;
             if segment != Segment::Begin {
                 stream.receive(1 - from, segment.clone(), network);
             }
@@ -279,7 +293,7 @@ where
         Network { links: &mut self.links, random: &mut self.random, now: self.now }
     }
 
-    fn tell(&mut self, node: usize, arrival: Arrival<'_>) {
+    pub(super) fn tell(&mut self, node: usize, arrival: Arrival<'_>) {
         let local = self.nodes[node].local(self.now);
         if let Some(machine) = &mut self.nodes[node].machine {
             machine.input(local, Input::Arrival(arrival));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use protocol_kit::{Departure, Input, Interface, Machine, Opening, Output, Random, Socket, Time};
 
+use super::disk::Done;
 use super::link::{Link, Quality};
 use super::node::{Carried, Node, Packet};
 use super::stream::Stream;
@@ -62,6 +63,13 @@ pub(super) enum Happening {
     },
     Resumption {
         node: usize,
+    },
+    /// The disk of a node has done what was asked of a file, by its number.
+    Disk {
+        node: usize,
+        socket: Socket,
+        number: u64,
+        done: Done,
     },
 }
 
@@ -134,6 +142,11 @@ where
         self.nodes[node].machine.as_ref()
     }
 
+    /// Returns what a node's clock shows.
+    pub fn local(&self, node: usize) -> Time {
+        self.nodes[node].local(self.now)
+    }
+
     /// Returns the time at which a node was born last.
     pub fn born(&self, node: usize) -> Time {
         self.nodes[node].born
@@ -174,6 +187,19 @@ where
         self.end_streams(node);
     }
 
+    /// Takes the power from a node: its streams are gone, and nothing says so.
+    pub fn cut_power(&mut self, node: usize) {
+        self.nodes[node].die();
+        self.nodes[node].is_off = true;
+        self.vanish_streams(node);
+    }
+
+    /// Lets the clock of a node leap ahead.
+    pub fn leap(&mut self, node: usize, span: Duration) {
+        self.nodes[node].leap(span);
+        self.drive(node);
+    }
+
     /// Gives a dead node a new machine.
     pub fn revive(&mut self, node: usize) {
         if self.nodes[node].machine.is_some() {
@@ -181,6 +207,7 @@ where
         }
         let (machine, commands) = (self.nodes[node].birth)(&mut self.random);
         self.nodes[node].machine = Some(machine);
+        self.nodes[node].is_off = false;
         self.nodes[node].born = self.now;
         commands.into_iter().for_each(|command| self.command(node, command));
         for link in (0..self.links.len()).filter(|link| self.links[*link].is_unplugged) {
@@ -241,6 +268,9 @@ where
                 self.accept(node);
                 self.drive(node);
             }
+            Happening::Disk { node, socket, number, done } => {
+                self.disk((node, socket), number, done);
+            }
             Happening::Wake { node } => {
                 if self.nodes[node].wake == Some(self.now) {
                     self.nodes[node].wake = None;
@@ -300,11 +330,13 @@ where
                 let before = self.nodes[node].sockets.insert(socket, opening);
                 assert!(before.is_none(), "node {node} opens {socket:?} twice");
                 self.begin(node, socket);
+                self.begin_file(node, socket);
             }
             Departure::Close { socket } => {
                 let before = self.nodes[node].sockets.remove(&socket);
                 assert!(before.is_some(), "node {node} closes {socket:?}, which is not open");
                 self.close(node, socket);
+                self.close_file(node, socket);
             }
             Departure::Datagram { socket, interface, via, from, to, ttl, bytes } => {
                 let Opening::Datagrams { local, .. } = self.open_socket(node, socket) else {
@@ -352,11 +384,17 @@ where
             Departure::Bytes { socket, bytes } => {
                 assert!(!bytes.is_empty(), "node {node}: no bytes depart on {socket:?}");
                 self.note(node, &bytes);
+                if self.write_file(node, socket, &bytes) {
+                    return;
+                }
                 self.with_stream(node, socket, |stream, side, network| {
                     stream.depart(side, &bytes, network)
                 });
             }
             Departure::Finish { socket } => {
+                if self.finish_file(node, socket) {
+                    return;
+                }
                 self.with_stream(node, socket, |stream, side, network| {
                     stream.finish(side, network)
                 });

@@ -4,7 +4,9 @@
 //!
 //! In a record every quantity is a plain number in the unit of its type. Prefixes are decimal
 //! (`k` = 1000) except `Ki`, `Mi`, `Gi`. What could be read in two ways is refused: `Bps` (bits or
-//! bytes?), `mpps` (milli or mega?).
+//! bytes?), `mpps` (milli or mega?). Beside them [`Civil`] is the day and time of day of a time.
+
+mod civil;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,6 +15,8 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
+
+pub use civil::Civil;
 
 /// Defines a quantity: a number with a declared unit, the units that it is parsed from, and its
 /// text form.

@@ -168,8 +168,8 @@ impl<'a> Attributes<'a> {
         Attributes(Reader(block))
     }
 
-    /// What is left of the block.
-    pub(crate) fn rest(self) -> &'a [u8] {
+    /// Returns what is left of the block: at its end nothing, or an attribute that is cut off.
+    pub fn rest(self) -> &'a [u8] {
         self.0.0
     }
 }

@@ -3,7 +3,7 @@
 /// What is left to read. Whatever is taken and is not there yields `None`, and nothing is read
 /// then.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a>(pub &'a [u8]);
+pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
     /// Takes a number of bytes.
@@ -20,14 +20,17 @@ impl<'a> Reader<'a> {
         Some(*taken)
     }
 
+    /// Takes a number of one byte.
     pub fn u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_be_bytes)
     }
 
+    /// Takes a number of two bytes.
     pub fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_be_bytes)
     }
 
+    /// Takes a number of four bytes.
     pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
@@ -50,6 +53,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
+    /// Returns true if nothing is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

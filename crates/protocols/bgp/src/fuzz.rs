@@ -192,6 +192,12 @@ pub fn bgp_session(bytes: &[u8]) {
     session::drive(bytes);
 }
 
+/// Examples of one of the three, by the first byte, without it.
+pub fn examples_of(what: u8) -> Vec<Vec<u8>> {
+    let all = examples().into_iter().filter(|one| one.first() == Some(&what));
+    all.map(|one| one[1..].to_vec()).collect()
+}
+
 /// Streams, UPDATEs and sessions.
 pub fn examples() -> Vec<Vec<u8>> {
     let mut open = Vec::new();

@@ -10,17 +10,17 @@
 //! where they are. A [`builder::Builder`] makes UPDATEs of a block and routes. What there are of
 //! families, attributes, capabilities and causes is a table each, and one more is a row.
 //!
-//! The files in reading order: `bytes` reads fields, [`message`] has the kinds of messages,
+//! The files in reading order: [`bytes`] reads fields, [`message`] has the kinds of messages,
 //! [`notification`] why sessions end, [`framing`] finds messages in a stream, [`capabilities`],
 //! [`open`] and [`refresh`] are what speakers say beside routes. [`families`] is the table of
-//! families, [`octets`], `evpn` and [`nlri`] read routes, [`text`] shows them. [`path`] has AS
-//! paths, [`attributes`] the table of attributes and the block, [`attribute_text`] shows them,
-//! [`rules`] says what is wrong with one, [`summary`] what routes are compared by, [`update`] reads
-//! and [`builder`] writes. [`config`] is what an operator says, [`negotiated`] what follows from it
-//! with a peer, [`ended`] why it is over, `connection` a connection and [`peer`] the states of
-//! those with a peer. [`speaker`] is a machine of them.
+//! families, [`octets`], `evpn` and [`nlri`] read routes, [`prefix`] compares prefixes, [`text`]
+//! shows routes. [`path`] has AS paths, [`attributes`] the table of attributes and the block,
+//! [`attribute_text`] shows them, [`rules`] says what is wrong with one, [`summary`] what routes
+//! are compared by, [`update`] reads and [`builder`] writes. [`config`] is what an operator says,
+//! [`negotiated`] what follows from it with a peer, [`ended`] why it is over, `connection` a
+//! connection and [`peer`] the states of those with a peer. [`speaker`] is a machine of them.
 
-mod bytes;
+pub mod bytes;
 
 pub mod message;
 
@@ -41,6 +41,8 @@ pub mod octets;
 mod evpn;
 
 pub mod nlri;
+
+pub mod prefix;
 
 pub mod text;
 

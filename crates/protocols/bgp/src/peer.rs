@@ -25,7 +25,9 @@ use crate::connection::{Connection, Phase};
 use crate::ended::Ended;
 use crate::families::Family;
 use crate::negotiated::Negotiated;
-use crate::notification::{ADMINISTRATIVE_RESET, ADMINISTRATIVE_SHUTDOWN, Notification};
+use crate::notification::{
+    ADMINISTRATIVE_RESET, ADMINISTRATIVE_SHUTDOWN, DECONFIGURED, Notification,
+};
 use crate::refresh::Refresh;
 
 mod steps;
@@ -208,18 +210,49 @@ impl Peer {
 
     /// Ends whatever there is with the peer, which is told an operator's text and keeps nothing.
     pub fn stop(&mut self, text: &str, now: Time, sink: &mut Sink<'_>) {
+        self.quit(&Notification::with_text(ADMINISTRATIVE_SHUTDOWN, text), now, sink);
+    }
+
+    /// The same of a peer that is configured no more.
+    pub fn remove(&mut self, now: Time, sink: &mut Sink<'_>) {
+        self.quit(&Notification::new(DECONFIGURED), now, sink);
+    }
+
+    fn quit(&mut self, what: &Notification, now: Time, sink: &mut Sink<'_>) {
         self.is_started = false;
-        let what = Notification::with_text(ADMINISTRATIVE_SHUTDOWN, text);
         let keeps =
             |negotiated: &Negotiated| negotiated.restart.is_some_and(|it| it.has_notification);
-        let what = if self.negotiated().is_some_and(keeps) { what.hard() } else { what };
-        self.end(&what, now, sink);
+        match self.negotiated().is_some_and(keeps) {
+            true => self.end(&what.hard(), now, sink),
+            false => self.end(what, now, sink),
+        }
         self.since = now;
     }
 
     /// Ends a session, which begins anew.
     pub fn reset(&mut self, text: &str, now: Time, sink: &mut Sink<'_>) {
         self.end(&Notification::with_text(ADMINISTRATIVE_RESET, text), now, sink);
+    }
+
+    /// Ends whatever there is with the peer as a restart does: one that has agreed on that keeps
+    /// what it was told (RFC 4724 section 4.2). Where a NOTIFICATION would take that away, it is
+    /// told none (RFC 8538 section 4).
+    pub fn leave(&mut self, text: &str, now: Time, sink: &mut Sink<'_>) {
+        self.is_started = false;
+        let restart = self.negotiated().and_then(|agreed| agreed.restart);
+        let is_silent = restart.is_some_and(|it| !it.has_notification);
+        let is_session = |slot: &usize| self.phase(*slot) == Some(Phase::Established);
+        if let Some(slot) = (0..2).find(is_session).filter(|_| is_silent) {
+            self.lose(slot, Ended::Closed, now, sink);
+        }
+        self.end(&Notification::with_text(ADMINISTRATIVE_SHUTDOWN, text), now, sink);
+        self.since = now;
+    }
+
+    /// Nothing comes about with the peer before a time: it is neither connected to nor accepted.
+    pub fn wait(&mut self, until: Time) {
+        self.connect_at = self.connect_at.max(until);
+        self.idle_until = self.idle_until.max(until);
     }
 
     /// Ends whatever there is with the peer, which is told this.

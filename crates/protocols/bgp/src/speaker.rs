@@ -25,6 +25,8 @@ use crate::refresh::Refresh;
 pub struct Speaker {
     at: SocketAddr,
     peers: Vec<Peer>,
+    /// Whether what each sends is read.
+    reads: Vec<bool>,
     /// Whose the connections are that the listener has accepted.
     accepted: BTreeMap<Socket, usize>,
     /// When the listener is to be opened; `None` while it is open.
@@ -45,6 +47,8 @@ pub enum Command {
     Reset(usize, String),
     /// It gets whole messages, if there is a session and room for them.
     Send(usize, Vec<u8>),
+    /// What it sends is read, or has to wait until it is.
+    Read(usize, bool),
 }
 
 /// What the machine says of a peer, by its number.
@@ -78,6 +82,7 @@ impl Speaker {
         peers.iter_mut().for_each(|peer| peer.start(Time::ZERO));
         Speaker {
             at,
+            reads: vec![true; peers.len()],
             peers,
             accepted: BTreeMap::new(),
             listen_at: Some(Time::ZERO),
@@ -101,7 +106,8 @@ impl Speaker {
         let (Command::Start(place)
         | Command::Stop(place, _)
         | Command::Reset(place, _)
-        | Command::Send(place, _)) = command;
+        | Command::Send(place, _)
+        | Command::Read(place, _)) = command;
         let Some(peer) = self.peers.get_mut(place) else { return };
         let mut sink = |event: Event<'_>| note(place, event, &mut self.reports);
         match command {
@@ -110,6 +116,7 @@ impl Speaker {
             Command::Reset(_, text) => peer.reset(&text, now, &mut sink),
             Command::Send(_, messages) if messages.len() <= peer.room() => peer.send(messages, now),
             Command::Send(..) => {}
+            Command::Read(_, is_wanted) => self.reads[place] = is_wanted,
         }
     }
 
@@ -174,7 +181,7 @@ impl Speaker {
         let waiting = self.reports.len();
         for (place, peer) in self.peers.iter_mut().enumerate() {
             peer.tick(now, &mut |event| note(place, event, &mut self.reports));
-            if waiting > REPORTS_MAX {
+            if waiting > REPORTS_MAX || !self.reads[place] {
                 peer.read(false, now);
             } else if waiting <= REPORTS_MAX / 2 {
                 peer.read(true, now);

@@ -37,7 +37,7 @@ pub use bytes::Bytes;
 
 pub use endpoint::{Endpoint, Interface, Secret, StreamOptions, Tls};
 pub use machine::{Input, Machine, Output};
-pub use network::{Arrival, Departure, Opening, STREAM_ROOM, Socket, Takes};
+pub use network::{Arrival, Departure, FileOpening, Kept, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;
 pub use random::Random;
 pub use several::{Companion, Several};

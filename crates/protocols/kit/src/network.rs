@@ -10,6 +10,7 @@
 //! | frames of an interface | [`Departure::Frame`] | [`Arrival::Frame`] |
 //! | a listener | | [`Arrival::Connected`], by a stream of its range |
 //! | a stream of TCP or of a Unix socket | [`Departure::Bytes`], [`Departure::Finish`], [`Departure::Read`] | [`Arrival::Connected`], [`Arrival::Bytes`], [`Arrival::Taken`], [`Arrival::Finished`] |
+//! | a file that is written ([`FileOpening`]) | [`Departure::Bytes`], [`Departure::Finish`] | [`Arrival::Connected`], [`Arrival::Taken`], [`Arrival::Finished`] |
 //! | the kernel's netlink of routing | [`Departure::Netlink`], [`Departure::Read`] | [`Arrival::Netlink`], [`Arrival::Overrun`] |
 
 use std::net::{IpAddr, SocketAddr};
@@ -256,6 +257,36 @@ pub enum Opening {
         /// What holds for it.
         options: StreamOptions,
     },
+    /// A file, to which bytes depart as to a stream: it is there when [`Arrival::Connected`] says
+    /// so, bytes are in it when they are [`Arrival::Taken`], and after [`Departure::Finish`] it is
+    /// whole when [`Arrival::Finished`] says so. Then, or after it has failed, its number is free.
+    File(FileOpening),
+}
+
+/// A file that is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileOpening {
+    /// The folder, which is made if it is absent.
+    pub folder: String,
+    /// The name in it.
+    pub name: String,
+    /// Whether it appears by its name when it is whole, and not at all if it never is. Else it
+    /// appears at once, goes on behind what a file of this name has, and ends behind a departure
+    /// if one could not be written as a whole.
+    pub appears_whole: bool,
+    /// Which files of the folder are kept when it is there; all if that is `None`.
+    pub kept: Option<Kept>,
+}
+
+/// Which files are kept of those with such names: the last ones in the order of the names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// How the names begin.
+    pub begin: String,
+    /// How the names end.
+    pub end: String,
+    /// Most files, this one among them; at least 1.
+    pub files_max: u32,
 }
 
 /// Frames that a socket takes.

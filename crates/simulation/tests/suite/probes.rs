@@ -305,6 +305,26 @@ fn a_cut_delays_or_fails_and_a_death_resets() {
 }
 
 #[test]
+fn a_node_without_power_tells_nobody_that_its_streams_are_gone() {
+    let mut world = linked(8);
+    connected(&mut world);
+    world.cut_power(1);
+    assert_eq!(said_in(&mut world, Duration::from_secs(100)), []);
+    // When it is back, what arrives is of no stream that it knows.
+    world.revive(1);
+    send(&mut world, 0, STREAM, b"who?");
+    let failed = (0, Seen::Failed { socket: STREAM });
+    assert_eq!(said(&mut world), [(0, Seen::Taken { socket: STREAM, count: 4 }), failed.clone()]);
+    // While it is away, nothing answers, for a minute.
+    connected(&mut world);
+    world.cut_power(1);
+    send(&mut world, 0, STREAM, b"anybody?");
+    let taken = (0, Seen::Taken { socket: STREAM, count: 8 });
+    assert_eq!(said_in(&mut world, Duration::from_secs(50)), [taken]);
+    assert_eq!(said_in(&mut world, Duration::from_secs(50)), [failed]);
+}
+
+#[test]
 fn both_ends_know_that_a_link_is_unplugged() {
     let mut world = linked(7);
     let told = |node, is_up| (node, Seen::Link { interface: Interface(0), is_up });

@@ -268,3 +268,45 @@ fn the_end_of_all_routes_is_written_for_each_family() {
     Builder::withdraw(&mut out, &writing(), Family::VpnV4).finish();
     assert!(out.is_empty());
 }
+
+/// - `bgp`, RFC 7606 section 5.1: routes of an attribute come first in a message, one field of
+///   routes each; at any other place they are read, too
+#[test]
+fn routes_of_attributes_come_first() {
+    let (family, next_hop) = (Family::Ipv6Unicast, [0x20; 16]);
+    let (writing, block) = (writing(), block());
+    let key = parse(family, "2001:db8::/32").unwrap();
+    let mut announced = Vec::new();
+    let told = (family, &next_hop[..]);
+    let mut builder = Builder::announce(&mut announced, &writing, told, &block);
+    builder.push(0, &key, &[]).unwrap();
+    builder.finish();
+    let mut withdrawn = Vec::new();
+    let mut builder = Builder::withdraw(&mut withdrawn, &writing, family);
+    builder.push(0, &key, &[]).unwrap();
+    builder.finish();
+    for (message, first) in [(&announced, 14), (&withdrawn, 15)] {
+        let body = &message[HEADER_LEN..];
+        assert_eq!(body[..2], [0, 0], "no routes of IPv4");
+        let len = usize::from(u16::from_be_bytes([body[2], body[3]]));
+        assert_eq!(body.len(), 4 + len, "neither withdrawn nor announced");
+        let codes: Vec<u8> = Attributes::new(&body[4..]).map(|one| one.code).collect();
+        assert_eq!(codes[0], first);
+        let fields = codes.iter().filter(|code| [14, 15].contains(code)).count();
+        assert_eq!(fields, 1);
+    }
+    // The same attributes in another order are the same UPDATE.
+    let body = &announced[HEADER_LEN..];
+    let mut attributes: Vec<Vec<u8>> =
+        Attributes::new(&body[4..]).map(|one| attribute(one.flags, one.code, one.value)).collect();
+    let expected = read(&announced, &writing);
+    for _ in 0..attributes.len() {
+        attributes.rotate_left(1);
+        let mut message = announced[..HEADER_LEN].to_vec();
+        let all = attributes.concat();
+        message.extend([&[0, 0][..], &(all.len() as u16).to_be_bytes(), &all].concat());
+        let len = (message.len() as u16).to_be_bytes();
+        message[16..18].copy_from_slice(&len);
+        assert_eq!(read(&message, &writing), expected);
+    }
+}

@@ -10,11 +10,13 @@ use functions::AnyUpdate;
 use machine::clock;
 use serde_json::{Map, Value, json};
 
+use crate::controller::questions::Question;
 use crate::controller::thread::{Keys, create};
 use crate::controller::{ControllerThread, Order, Settled};
 use crate::error::RunError;
 use crate::keeper::Daemon;
 use crate::piece::{Piece, Told};
+use crate::protocol::Ask;
 use crate::read::Configuration;
 use crate::unit::Refused;
 
@@ -43,6 +45,23 @@ impl Daemon {
         Ok(())
     }
 
+    /// Finds the controller that knows a command, and what it is asked by that; none of anything
+    /// else.
+    pub(crate) fn command_of(&self, ask: &Ask) -> Option<(&ControllerThread, Question)> {
+        let (name, keys) = match ask {
+            Ask::Set(Value::String(name)) => (name, Map::new()),
+            Ask::Set(Value::Object(one)) if one.len() == 1 => {
+                let (name, keys) = one.iter().next()?;
+                (name, keys.as_object()?.clone())
+            }
+            _ => return None,
+        };
+        self.controllers.iter().find_map(|one| {
+            let command = one.controller.commands().iter().find(|command| command.name == name)?;
+            Some((one, Question::Command { name: command.name, keys: keys.clone() }))
+        })
+    }
+
     /// Says when a controller does not return.
     pub(crate) fn watch_controllers(&mut self) {
         let silence = |one: &ControllerThread| (one.controller.name(), one.silent(self.started));
@@ -65,6 +84,15 @@ impl Daemon {
         let view =
             |one: &ControllerThread| (one.controller.name().to_owned(), one.view(self.started));
         Ok(json!({"protocols": self.controllers.iter().map(view).collect::<Map<_, _>>()}))
+    }
+
+    /// What is told as metrics of the function's tables, and which controllers have metrics.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub(crate) fn measured(&mut self) -> Result<Value, Refused> {
+        let names: Vec<&str> = self.controllers.iter().map(|one| one.controller.name()).collect();
+        Ok(json!({"measured": self.running.measured()?, "controllers": names}))
     }
 
     /// Checks that controllers fit that are to go on with other keys, of their own or of the
@@ -175,4 +203,4 @@ fn applied(updates: Vec<AnyUpdate>, settled: &[Settled]) -> impl Iterator<Item =
 }
 
 /// A controller whose thread was not seen for this long hangs.
-const SILENT_MAX: Duration = Duration::from_secs(5);
+pub(crate) const SILENT_MAX: Duration = Duration::from_secs(5);

@@ -13,11 +13,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant, SystemTime};
 
-use function_kit::{PortName, Sought};
+use function_kit::PortName;
 use host::Observer;
 use machine::clock::{self, Clock};
 use packet::{LONG_BYTES_MAX, PortId, Room};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::before::{Before, journal_of};
 use crate::board::Board;
@@ -211,10 +211,7 @@ impl Daemon {
                     let _ = answer.try_send(Ok(json!({})));
                     break;
                 }
-                Ok(Job::Asked(ask, answer)) => {
-                    // A client that is gone needs no answer.
-                    let _ = answer.try_send(self.answer(ask));
-                }
+                Ok(Job::Asked(ask, answer)) => self.answer_by(ask, &answer),
                 Ok(Job::Piece(piece, answer)) => {
                     let _ = answer.try_send(self.apply_piece(&piece));
                 }
@@ -280,7 +277,7 @@ impl Daemon {
         sample(self.clock, &self.running, &self.ports, self.host.as_ref())
     }
 
-    fn answer(&mut self, ask: Ask) -> Result<Value, Refused> {
+    pub(crate) fn answer(&mut self, ask: Ask) -> Result<Value, Refused> {
         match ask {
             Ask::Ready => Ok(json!({
                 "name": self.configuration.name,
@@ -292,15 +289,12 @@ impl Daemon {
             })),
             Ask::Show(View::Config) => Ok(json!({"config": self.configuration.effective()})),
             Ask::Show(View::Tables) => self.tables(),
-            Ask::Show(View::Measured) => Ok(json!({"measured": self.running.measured()?})),
+            Ask::Show(View::Measured) => self.measured(),
             Ask::Show(View::Neighbours) => self.neighbours(),
             Ask::Show(View::Timers) => Ok(self.timers()),
             Ask::Show(View::Alarms) => Ok(json!({"alarms": self.alarms.view()})),
             Ask::Show(View::Protocols) => self.protocols(),
             Ask::Show(view) => self.show(view),
-            Ask::Table { name, worker, from, limit, of } => {
-                self.table((&name, worker), from, limit, of)
-            }
             Ask::Set(update) => {
                 let text = update.to_string();
                 let applied_at = self.running.update(&update)?;
@@ -313,7 +307,9 @@ impl Daemon {
             }
             Ask::Reload => self.reload(),
             Ask::Save => self.save(),
-            Ask::Capture(_) | Ask::Updates | Ask::Stop => Ok(json!({})),
+            Ask::Table { .. } | Ask::Metrics(_) | Ask::Capture(_) | Ask::Updates | Ask::Stop => {
+                Ok(json!({}))
+            }
         }
     }
 
@@ -377,55 +373,6 @@ impl Daemon {
         }
         shown["capture"] = json!({"runs": self.capture.1, "copied": copied, "missed": missed});
         Ok(shown)
-    }
-
-    pub(crate) fn tables(&mut self) -> Result<Value, Refused> {
-        let names = self.running.words().tables;
-        let sizes = self.running.sizes()?;
-        let of = |(index, name): (usize, &&str)| {
-            let used = |one: &crate::unit::Sizes| one.tables.get(index).map_or(0, |size| size.used);
-            let capacity =
-                |one: &crate::unit::Sizes| one.tables.get(index).map_or(0, |size| size.capacity);
-            let table = json!({
-                "used": sizes.iter().map(used).sum::<u64>(),
-                "capacity": sizes.iter().map(capacity).sum::<u64>(),
-                "used_by_worker": sizes.iter().map(used).collect::<Vec<_>>(),
-            });
-            ((*name).to_owned(), table)
-        };
-        let tables: Map<String, Value> = names.iter().enumerate().map(of).collect();
-        let bytes: usize = sizes.iter().map(|one| one.state_bytes).sum();
-        let mut shown = json!({"tables": tables, "state_bytes": bytes, "workers": sizes.len()});
-        if let Some(standby) = crate::unit::standby(&sizes) {
-            shown["standby"] = standby;
-        }
-        Ok(shown)
-    }
-
-    fn table(
-        &mut self,
-        (name, worker): (&str, Option<usize>),
-        from: u64,
-        limit: usize,
-        of: Option<Sought>,
-    ) -> Result<Value, Refused> {
-        let names = self.running.words().tables;
-        let Some(table) = names.iter().position(|one| *one == name) else {
-            let what = format!("there is no table `{name}`");
-            let near = keys::nearest(name, names.iter());
-            let remedy = near.map_or_else(
-                || format!("tables: {}", names.join(", ")),
-                |near| format!("did you mean `{near}`?"),
-            );
-            return Err(Refused::new(what, remedy));
-        };
-        let page = self.running.page((worker, table), from, limit.clamp(1, PAGE_MAX), of)?;
-        let page = page.ok_or_else(|| {
-            let what = format!("entries of the table `{name}` are not found by an address");
-            Refused::new(what, "leave out what they are found by")
-        })?;
-        let workers = self.needs.queues;
-        Ok(json!({"entries": page.entries, "next": page.next, "workers": workers}))
     }
 }
 
@@ -493,6 +440,3 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Shortest interval for rates; over shorter ones they would fluctuate.
 const RATE_NS_MIN: u64 = 500_000_000;
-
-/// Largest number of table entries that a worker reads between two batches.
-const PAGE_MAX: usize = 1000;

@@ -44,6 +44,7 @@ pub mod signals;
 mod snapshot;
 pub mod state;
 mod stream;
+mod tables;
 mod team;
 mod times;
 mod unit;

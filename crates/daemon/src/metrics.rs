@@ -73,7 +73,16 @@ fn respond(remote: &Remote, uri: &Uri) -> Response<Full<Bytes>> {
     match uri.path() {
         "/metrics" => match (show(View::All), show(View::Tables), show(View::Measured)) {
             (Ok(all), Ok(tables), Ok(measured)) => {
-                response(StatusCode::OK, EXPOSITION, render(&all, &tables, &measured))
+                let names = measured["controllers"].as_array().into_iter().flatten();
+                // One that does not answer leaves the others theirs; there is an alarm of it.
+                let of = |name: &Value| {
+                    let name = name.as_str()?.to_owned();
+                    let metrics = remote.ask_within(Ask::Metrics(name.clone()), PATIENCE).ok()?;
+                    Some((name, metrics))
+                };
+                let controllers: Vec<(String, Value)> = names.filter_map(of).collect();
+                let text = render(&all, &tables, &measured, &controllers);
+                response(StatusCode::OK, EXPOSITION, text)
             }
             _ => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, "no answer\n".to_owned()),
         },
@@ -161,7 +170,12 @@ fn seconds(value: &Value) -> f64 {
 }
 
 /// Returns all metrics, from the answers to `show`.
-fn render(all: &Value, tables: &Value, measured: &Value) -> String {
+fn render(
+    all: &Value,
+    tables: &Value,
+    measured: &Value,
+    controllers: &[(String, Value)],
+) -> String {
     let mut text = Exposition(String::new());
     text.metric("uptime_seconds", "gauge", "Time since the start of the daemon.");
     text.sample("uptime_seconds", &[], number(&all["uptime_s"]));
@@ -199,15 +213,21 @@ fn render(all: &Value, tables: &Value, measured: &Value) -> String {
         text.sample("standby_unacknowledged_changes", &[], number(&standby["unacknowledged"]));
     }
     for one in measured["measured"].as_array().into_iter().flatten() {
-        of_table(&mut text, one);
+        made(&mut text, one["name"].as_str().unwrap_or_default(), one);
+    }
+    for (controller, metrics) in controllers {
+        for one in metrics["metrics"].as_array().into_iter().flatten() {
+            let name = one["name"].as_str().unwrap_or_default();
+            made(&mut text, &format!("{}_{name}", controller.replace('-', "_")), one);
+        }
     }
     text.0
 }
 
-/// What is told of an entry of a table of the function.
-fn of_table(text: &mut Exposition, metric: &Value) {
-    let [name, help] = ["name", "help"].map(|key| metric[key].as_str().unwrap_or_default());
-    text.metric(name, "gauge", help);
+/// Adds a metric that a function or a controller has made.
+fn made(text: &mut Exposition, name: &str, metric: &Value) {
+    let [kind, help] = ["kind", "help"].map(|key| metric[key].as_str());
+    text.metric(name, kind.unwrap_or("gauge"), help.unwrap_or_default());
     for sample in metric["samples"].as_array().into_iter().flatten() {
         let labels = sample["labels"].as_object().into_iter().flatten();
         let labels: Vec<(&str, &str)> =
@@ -356,7 +376,7 @@ mod tests {
         let tables = json!({"tables": {"users": {"used": 1, "capacity": 5}}});
         let samples = json!([{"labels": {"pool": "192.0.2.0/24", "state": "open"}, "value": 3}]);
         let pools = json!({"name": "pools_used", "help": "Ports.", "samples": samples});
-        let text = render(&all, &tables, &json!({"measured": [pools]}));
+        let text = render(&all, &tables, &json!({"measured": [pools]}), &[]);
         for line in [
             "plumbline_uptime_seconds 1.5",
             "plumbline_received_packets_total{worker=\"0\",core=\"3\"} 7",

@@ -9,6 +9,8 @@
 //! follow, up to an empty one, and then the answer; all other requests of a connection may follow
 //! one another.
 
+use std::collections::BTreeMap;
+
 pub use function_kit::Sought;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,10 +61,16 @@ pub enum Ask {
         /// Largest number of entries.
         #[serde(default = "page")]
         limit: usize,
-        /// Only the entries that are found by this; then so many are looked at.
+        /// Only the entries that are found by this, of a function an address or one with a port;
+        /// then so many are looked at.
         #[serde(default)]
-        of: Option<Sought>,
+        of: Option<String>,
+        /// Only those of a controller's table that are this by its keys.
+        #[serde(default)]
+        filters: BTreeMap<String, String>,
     },
+    /// Returns the metrics of the controller of this name.
+    Metrics(String),
     /// Changes the function, in the form of its control.
     Set(Value),
     /// Changes the function by the lines that follow, each a change in the form of its control, up

@@ -15,6 +15,7 @@ use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, 
 
 use crate::counters::Counters;
 use crate::error::SocketError;
+use crate::files::Files;
 use crate::greetings::{self, Greetings};
 use crate::links::Links;
 use crate::observed::Observed;
@@ -24,6 +25,8 @@ use crate::stream::{Refused, Stream};
 use crate::told::{self, Sent};
 
 mod accepting;
+
+mod writing;
 
 /// A machine with its sockets, on the thread that turns it.
 pub struct Host<M: Machine> {
@@ -36,6 +39,7 @@ pub struct Host<M: Machine> {
     /// Streams with bytes or an end that departed and were not given to the kernel.
     departing: BTreeSet<Socket>,
     links: Links,
+    files: Files,
     observed: Observed,
     epoll: Epoll,
     /// What ends a turn that waits.
@@ -68,6 +72,7 @@ impl<M: Machine> Host<M> {
             greetings: Greetings::default(),
             departing: BTreeSet::new(),
             links,
+            files: Files::default(),
             observed: Observed::new(&Arc::default(), ""),
             epoll,
             wake: None,
@@ -164,6 +169,7 @@ impl<M: Machine> Host<M> {
         for event in &ready[..count] {
             match event.data() {
                 LINKS => self.links_ready(),
+                FILES => self.files_ready(),
                 WAKE => drop(self.wake.as_ref().map(|event| event.read())),
                 number @ greetings::BASE.. => self.greet(number - greetings::BASE),
                 number => self.ready(Socket(number as u32), event.events()),
@@ -260,6 +266,7 @@ impl<M: Machine> Host<M> {
         self.observed.sends(&departure, &self.machine, &self.sockets);
         match departure {
             Departure::Open { socket, opening } => self.open(socket, &opening, now),
+            Departure::Close { socket } if self.files.close(socket) => {}
             Departure::Close { socket } => match self.remove(socket) {
                 // The kernel forgets what is closed.
                 Some(mut held) => drop(held.kind.stream().map(Stream::close)),
@@ -287,6 +294,19 @@ impl<M: Machine> Host<M> {
                 let Some(netlink) = self.find(socket, Kind::netlink) else { return };
                 let is_sent = netlink.send(&bytes).is_ok();
                 self.counters.note_sent(is_sent);
+            }
+            Departure::Bytes { socket, bytes } if self.files.has(socket) => {
+                match self.files.depart(socket, bytes) {
+                    Ok(true) => {}
+                    Ok(false) => self.counters.misdirected += 1,
+                    Err(error) => {
+                        self.counters.overflows += 1;
+                        self.fail_file(socket, error, now);
+                    }
+                }
+            }
+            Departure::Finish { socket } if self.files.has(socket) => {
+                self.counters.misdirected += u64::from(!self.files.finish(socket));
             }
             Departure::Bytes { socket, bytes } => {
                 let Some(stream) = self.find(socket, Kind::stream) else { return };
@@ -331,9 +351,12 @@ impl<M: Machine> Host<M> {
     }
 
     fn open(&mut self, number: Socket, opening: &Opening, now: Time) {
-        if self.sockets.contains_key(&number) {
+        if self.sockets.contains_key(&number) || self.files.has(number) {
             self.counters.opened_twice += 1;
             return;
+        }
+        if let Opening::File(opening) = opening {
+            return self.open_file(number, opening, now);
         }
         match Held::open(number, opening) {
             Ok(held) => {
@@ -423,6 +446,9 @@ const LINKS: u64 = u64::MAX;
 
 /// What the kernel calls the event that ends a turn.
 const WAKE: u64 = LINKS - 1;
+
+/// What the kernel calls the event of files.
+const FILES: u64 = WAKE - 1;
 
 /// Sockets that are looked at in a turn.
 const READY_MAX: usize = 64;

@@ -14,8 +14,9 @@
 //! The files in reading order: `told` has messages with their addresses, `udp`, `packets` and
 //! `frames` are sockets for messages, `options` are those of sockets, `tls` is what encrypts,
 //! `stream` and `listener` are sockets for streams, `greetings` those in a handshake, `netlink` one
-//! of the kernel's, `socket` is one of any kind, `links` hears of links, `observer` is what others
-//! see of a host, `frame` and `observed` are its traces, [`Host`] is the loop.
+//! of the kernel's, `socket` is one of any kind, `links` hears of links, `files` writes files,
+//! `observer` is what others see of a host, `frame` and `observed` are its traces, [`Host`] is the
+//! loop.
 //!
 //! **Not supported:** datagrams that are handed to a neighbour whatever their destination
 //! (`Departure::Datagram` with `via`), as the kernel keeps what is addressed to itself; they are
@@ -49,6 +50,8 @@ mod socket;
 mod netlink;
 
 mod links;
+
+mod files;
 
 mod observer;
 

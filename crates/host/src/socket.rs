@@ -54,6 +54,10 @@ impl Held {
                 let failed = |error| SocketError::opening(format_args!("stream to {to}"), error);
                 Kind::Stream(Box::new(opened.map_err(failed)?))
             }
+            Opening::File(file) => {
+                let why = io::Error::other("a file is no socket");
+                return Err(SocketError::opening(&file.name, why));
+            }
         }))
     }
 

@@ -127,7 +127,9 @@ impl Machine for Frr {
             }
             Input::Command(Event::Refused { number, why }) => self.refused(number, why),
             // A next hop that is down leaves its groups in the router itself.
-            Input::Command(Event::Happened(_) | Event::Missed { .. }) => {}
+            Input::Command(
+                Event::Happened(_) | Event::Missed { .. } | Event::TimeOfDay(_) | Event::Ends,
+            ) => {}
         }
     }
 

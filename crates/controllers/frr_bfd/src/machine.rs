@@ -114,6 +114,7 @@ impl Machine for FrrBfd {
                 self.missed += count;
                 self.sessions.ask_all();
             }
+            Input::Command(Event::TimeOfDay(_) | Event::Ends) => {}
         }
     }
 

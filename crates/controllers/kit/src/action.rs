@@ -16,6 +16,26 @@ pub enum Action {
     Passing(Vec<AnyUpdate>),
     /// Something for an operator.
     Alarm(Alarm),
+    /// A line of the log.
+    Line(Line),
+}
+
+/// A line of the log. Whoever makes lines of what others do bounds how many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// How much an operator has to look at it.
+    pub level: Level,
+    /// What has happened, without a full stop.
+    pub text: String,
+}
+
+/// How much an operator has to look at a line of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// It is in the order of things.
+    Info,
+    /// Something may be wrong.
+    Warning,
 }
 
 /// Something that an operator has to know, for as long as it is so.

@@ -12,7 +12,9 @@ use schemars::Schema;
 use serde_json::{Map, Value};
 
 use crate::action::Action;
+use crate::command::Command;
 use crate::event::Event;
+use crate::table::{Asked, Metric, Page, Table, Unanswered};
 use crate::unit::{Controller, Setup};
 
 /// A controller as a list has it.
@@ -43,12 +45,35 @@ pub trait Configured: Any + Send + Sync {
     fn create(&self, setup: Setup<'_>) -> Result<Box<dyn Running>, Invalid>;
     /// See [`Controller::claims`].
     fn claims(&self) -> Vec<&'static str>;
+    /// See [`Controller::TABLES`].
+    fn tables(&self) -> &'static [Table];
+    /// See [`Controller::COMMANDS`].
+    fn commands(&self) -> &'static [Command];
 }
 
 /// A controller that runs.
 pub trait Running: Machine<Command = Event, Report = Action> + Send {
     /// See [`Controller::show`].
     fn show(&self) -> Value;
+    /// See [`Controller::table_sizes`].
+    fn table_sizes(&self) -> Vec<Option<u64>>;
+    /// See [`Controller::table_page`]; the name of the table and the filters are checked before.
+    ///
+    /// # Errors
+    /// What of the request cannot be answered.
+    fn table_page(&self, asked: &Asked<'_>, now: Time) -> Result<Page, Unanswered>;
+    /// See [`Controller::metrics`].
+    fn metrics(&self) -> Vec<Metric>;
+    /// See [`Controller::command`].
+    ///
+    /// # Errors
+    /// Why it is not done.
+    fn command(
+        &mut self,
+        name: &str,
+        keys: &Map<String, Value>,
+        now: Time,
+    ) -> Result<Map<String, Value>, Unanswered>;
     /// See [`Controller::reload`]; false for the configuration of another controller.
     fn reload(
         &mut self,
@@ -61,6 +86,32 @@ pub trait Running: Machine<Command = Event, Report = Action> + Send {
 impl<C: Controller> Running for C {
     fn show(&self) -> Value {
         Controller::show(self)
+    }
+
+    fn table_sizes(&self) -> Vec<Option<u64>> {
+        Controller::table_sizes(self)
+    }
+
+    fn table_page(&self, asked: &Asked<'_>, now: Time) -> Result<Page, Unanswered> {
+        let Some(table) = C::TABLES.iter().find(|table| table.name == asked.table) else {
+            let names: Vec<&str> = C::TABLES.iter().map(|table| table.name).collect();
+            return Err(Unanswered::unknown("table", asked.table, &names));
+        };
+        table.check(asked.filters)?;
+        Controller::table_page(self, asked, now)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        Controller::metrics(self)
+    }
+
+    fn command(
+        &mut self,
+        name: &str,
+        keys: &Map<String, Value>,
+        now: Time,
+    ) -> Result<Map<String, Value>, Unanswered> {
+        Controller::command(self, name, keys, now)
     }
 
     fn reload(
@@ -156,5 +207,13 @@ impl<C: Controller> Configured for OfKind<C> {
 
     fn claims(&self) -> Vec<&'static str> {
         C::claims(&self.0)
+    }
+
+    fn tables(&self) -> &'static [Table] {
+        C::TABLES
+    }
+
+    fn commands(&self) -> &'static [Command] {
+        C::COMMANDS
     }
 }

@@ -1,5 +1,7 @@
 //! What a controller hears beside what arrives from the network.
 
+use std::time::Duration;
+
 use engine::{Detail, EventKind, Refusal};
 use protocol_kit::{Interface, Time};
 
@@ -22,11 +24,16 @@ pub enum Event {
         /// Why.
         why: Refusal,
     },
+    /// What the time of day is: how long after the beginning of 1970 the machine's time began
+    /// ([`Time::ZERO`]). It is told at the start, and again when the clock of the host was set.
+    TimeOfDay(Duration),
     /// The host's interfaces of the function, all that there are now.
     Links(Vec<Link>),
     /// A worker tells of something that it watches. Whoever begins is told first what was said last
     /// of each.
     Happened(Happening),
+    /// The controller ends in good order: what it has to say to others at once departs yet.
+    Ends,
     /// What workers told and there was no room for: what is known of what they watch may be old.
     Missed {
         /// How often.

@@ -3,7 +3,7 @@
 //! ```text
 //!  sockets, clock --Arrival--> +------------+ --Departure--> sockets
 //!  workers --------Event-----> | controller | --Action-----> workers: typed updates, in bulk
-//!  operators ----------------> +------------+                operators: alarms
+//!  operators ------Asked-----> +------------+ --Page-------> operators: tables, alarms, lines
 //! ```
 //! A controller is a machine as a protocol is ([`protocol_kit::Machine`]): what it hears beside
 //! arrivals are events, what it says are actions. It holds the machines of its protocols and turns
@@ -12,8 +12,9 @@
 //! the function has beyond its configuration it is told these alone ([`Controller::claims`]).
 //!
 //! The files in reading order: [`event`] goes in, [`action`] comes out, [`mod@unit`] is what a
-//! controller's folder provides, [`keys`] is what the keys of several have in common, [`erased`] is
-//! a controller without its types, as lists have it.
+//! controller's folder provides, [`keys`] is what the keys of several have in common, [`table`] is
+//! what operators ask for, [`command`] what they tell it, [`erased`] is a controller without its
+//! types, as lists have it.
 
 pub mod event;
 
@@ -23,11 +24,17 @@ pub mod unit;
 
 pub mod keys;
 
+pub mod table;
+
+pub mod command;
+
 pub mod erased;
 
 pub use engine::{EventKind, Refusal};
 pub use function_kit::Severity;
 
-pub use action::{Action, Alarm};
+pub use action::{Action, Alarm, Level, Line};
+pub use command::Command;
 pub use event::{Event, Happening, Link};
+pub use table::{Asked, Metric, Page, Table, Unanswered};
 pub use unit::{Controller, Setup};

@@ -6,10 +6,12 @@ use protocol_kit::{Machine, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::action::Action;
+use crate::command::Command;
 use crate::event::Event;
+use crate::table::{Asked, Metric, Page, Table, Unanswered};
 
 /// A controller as a unit.
 pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized + 'static {
@@ -17,6 +19,10 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
     const NAME: &'static str;
     /// One line of help.
     const SUMMARY: &'static str;
+    /// The tables whose entries operators can ask for.
+    const TABLES: &'static [Table] = &[];
+    /// What operators can tell it to do.
+    const COMMANDS: &'static [Command] = &[];
 
     /// The configuration, as an operator writes it.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
@@ -49,6 +55,42 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
 
     /// Returns what a person sees: neighbours, sessions, timers, counters.
     fn show(&self) -> Value;
+
+    /// Returns how many entries each of [`Self::TABLES`] has, at once; none of one of which that is
+    /// not known.
+    fn table_sizes(&self) -> Vec<Option<u64>> {
+        vec![None; Self::TABLES.len()]
+    }
+
+    /// Returns a page of a table. What it looks at is bounded: everything else of the controller
+    /// waits meanwhile.
+    ///
+    /// # Errors
+    /// What of the request cannot be answered, and what could be asked instead.
+    fn table_page(&self, asked: &Asked<'_>, now: Time) -> Result<Page, Unanswered> {
+        let _ = now;
+        Err(Unanswered::unknown("table", asked.table, &[]))
+    }
+
+    /// Returns its metrics, a bounded number.
+    fn metrics(&self) -> Vec<Metric> {
+        Vec::new()
+    }
+
+    /// Does what one of [`Self::COMMANDS`] says, or begins to, and returns what a person is told.
+    /// What takes long is not waited for.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    fn command(
+        &mut self,
+        name: &str,
+        keys: &Map<String, Value>,
+        now: Time,
+    ) -> Result<Map<String, Value>, Unanswered> {
+        let _ = (keys, now);
+        Err(Unanswered::unknown("command", name, &[]))
+    }
 }
 
 /// With what a controller is created.

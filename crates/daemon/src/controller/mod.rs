@@ -10,10 +10,13 @@
 //! apply them and writes those that were applied to the journal, and hears what became of each. A
 //! controller that panics is created again from what the function has of the updates that it
 //! claims; forwarding goes on meanwhile. The files in reading order: [`order`] is what the two
-//! threads tell each other, [`thread`] the controller's, [`alarms`] and [`journal`] are the
-//! keeper's; what workers tell comes by the board beside ([`crate::board`]).
+//! threads tell each other, [`questions`] what operators ask and tell, [`thread`] is the
+//! controller's, [`alarms`] and [`journal`] are the keeper's; what workers tell comes by the board
+//! beside ([`crate::board`]).
 
 pub mod order;
+
+pub mod questions;
 
 pub mod alarms;
 

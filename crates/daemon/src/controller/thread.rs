@@ -7,19 +7,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use controller_kit::erased::{Configured, Running};
-use controller_kit::{Action, Alarm, Event, Happening, Link, Setup, Severity};
+use controller_kit::{Action, Alarm, Event, Happening, Level, Line, Link, Setup, Severity, Table};
 use function_kit::HostInterface;
 use functions::AnyUpdate;
 use host::{Host, Observer};
 use machine::clock::{self, Clock, Ticks};
 use nix::net::if_::if_nametoindex;
-use protocol_kit::{Interface, Time};
+use protocol_kit::{Interface, Machine, Time};
 use serde_json::{Value, json};
 
 use super::order::{Order, Settled};
+use super::questions::{Answer, Question, Questions};
 use crate::board::{Board, EventBox};
 use crate::error::RunError;
 use crate::inbox::Remote;
@@ -42,8 +43,10 @@ struct Shared {
     wanted: Mutex<Option<Keys>>,
     /// What workers have told.
     events: Arc<EventBox>,
-    /// What the controller has shown last.
-    shown: Mutex<Value>,
+    /// What the controller has shown last, and how many entries its tables had then.
+    shown: Mutex<(Value, Vec<Option<u64>>)>,
+    /// What operators ask, and tell it to do.
+    questions: Questions,
     /// When the thread was last seen at work, in milliseconds since its start.
     seen_ms: AtomicU64,
     /// How often the controller was created again.
@@ -100,6 +103,7 @@ impl ControllerThread {
             wanted: Mutex::default(),
             events: Arc::new(EventBox::new().map_err(failed)?),
             shown: Mutex::default(),
+            questions: Questions::default(),
             seen_ms: AtomicU64::default(),
             restarts: AtomicU64::default(),
         });
@@ -134,13 +138,32 @@ impl ControllerThread {
 
     /// Returns what the controller shows, at most a second old, and how its thread is.
     pub fn view(&self, started: Instant) -> Value {
-        let shown = self.shared.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (shown, _) = self.shared.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let silent = millis(started).saturating_sub(self.shared.seen_ms.load(Ordering::Relaxed));
         json!({
             "controller": shown,
             "silent_ms": silent,
             "restarts": self.shared.restarts.load(Ordering::Relaxed),
         })
+    }
+
+    /// Returns the controller's tables, with how many entries they had a second ago at most.
+    pub fn tables(&self) -> Vec<Value> {
+        let (_, sizes) = self.shared.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let sizes = sizes.into_iter().chain(std::iter::repeat(None));
+        let all = self.controller.tables().iter().zip(sizes);
+        let name = self.controller.name();
+        let row = |(table, size): (&Table, Option<u64>)| {
+            json!({"controller": name, "table": table.name, "entries": size,
+                   "filters": table.filters, "each": table.summary})
+        };
+        all.map(row).collect()
+    }
+
+    /// Hands a question to the controller, which answers it in its next turns.
+    pub fn ask(&self, question: Question, answer: Answer) {
+        self.shared.questions.push(question, answer);
+        let _ = self.shared.events.bell.write(1);
     }
 
     /// Returns for how long the thread was not seen at work.
@@ -213,6 +236,7 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
     host.wake_by(&shared.events.bell).map_err(|error| error.to_string())?;
     recipe.board.begin(&shared.events);
     let (mut number, mut shown_at, mut links) = (0, None::<Instant>, Vec::new());
+    let mut time_of_day = Duration::ZERO;
     let mut last = Last::default();
     while !shared.stops.load(Ordering::Relaxed) {
         shared.seen_ms.store(millis(recipe.started), Ordering::Relaxed);
@@ -230,12 +254,19 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
                 links.clone_from(&now);
                 host.command(Event::Links(now));
             }
-            let shown = host.machine().show();
+            let began = began_at(&host);
+            if began.abs_diff(time_of_day) > CLOCK_SET {
+                time_of_day = began;
+                host.command(Event::TimeOfDay(began));
+            }
+            let shown = (host.machine().show(), host.machine().table_sizes());
             *shared.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
             shown_at = Some(Instant::now());
         }
-        let name = recipe.keys.controller.name();
-        let actions = host.turn(PATIENCE).map_err(|error| error.to_string())?;
+        let (name, now) = (recipe.keys.controller.name(), host.now());
+        let has_more = shared.questions.answer(&mut **host.machine_mut(), now);
+        let patience = if has_more { Duration::ZERO } else { PATIENCE };
+        let actions = host.turn(patience).map_err(|error| error.to_string())?;
         for error in host.take_failures() {
             let text = error.to_string();
             if last.is_new(&text) {
@@ -254,10 +285,30 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
                     alarm.source = format!("{name}: {}", alarm.source);
                     let _ = recipe.keeper.control(Order::Alarm(alarm));
                 }
+                Action::Line(Line { level: Level::Info, text }) => tracing::info!(name, "{text}"),
+                Action::Line(Line { level: Level::Warning, text }) => {
+                    tracing::warn!(name, "{text}");
+                }
             }
         }
     }
+    take_leave(&mut host).map_err(|error| error.to_string())
+}
+
+/// Lets a controller that ends say what it has to say at once, for a bounded time.
+fn take_leave(host: &mut Host<Box<dyn Running>>) -> std::io::Result<()> {
+    host.command(Event::Ends);
+    let until = Instant::now() + LEAVE_MAX;
+    while host.machine().deadline().is_some_and(|at| at <= host.now()) && Instant::now() < until {
+        host.turn(Duration::ZERO)?;
+    }
     Ok(())
+}
+
+/// When the controller's time began, by the host's clock as it is now.
+fn began_at(host: &Host<Box<dyn Running>>) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(host.now().since(Time::ZERO))
 }
 
 /// Tells the controller what workers have told.
@@ -343,8 +394,15 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How often what the controller shows is brought up to date, and interfaces are looked for.
 const SHOWN_EVERY: Duration = Duration::from_secs(1);
 
+/// By how much the host's clock is another one than before when it was set: two clocks that nobody
+/// sets differ by less, and what differs more is told.
+const CLOCK_SET: Duration = Duration::from_millis(100);
+
 /// Pause before a controller is created again.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a controller may take to say that it ends.
+const LEAVE_MAX: Duration = Duration::from_secs(1);
 
 /// How long its end is waited for.
 const END_MAX: Duration = Duration::from_secs(2);

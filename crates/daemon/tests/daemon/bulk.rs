@@ -45,7 +45,14 @@ fn used(run: &Run) -> Value {
 /// The next hop of the route that a packet to an address takes.
 fn leads_to(run: &Run, address: &str) -> Value {
     let of = Some(address.parse().expect("an address"));
-    let ask = Ask::Table { name: "routes".into(), worker: Some(0), from: 0, limit: 9, of };
+    let ask = Ask::Table {
+        name: "routes".into(),
+        worker: Some(0),
+        from: 0,
+        limit: 9,
+        of,
+        filters: Default::default(),
+    };
     run.ask(ask).expect("a route")["entries"][0]["leads-to"].clone()
 }
 

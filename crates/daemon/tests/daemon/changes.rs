@@ -48,8 +48,14 @@ fn changes_are_acknowledged_or_refused() {
     assert!(refused.expect_err("no such key").to_string().contains("mack"));
     let refused = run.ask(Ask::Set(json!({"remove-station": {"mac": "02:00:00:00:00:77"}})));
     assert_eq!(refused.expect_err("nobody").to_string(), "no such entry");
-    let table =
-        |name: &str| Ask::Table { name: name.into(), worker: None, from: 0, limit: 100, of: None };
+    let table = |name: &str| Ask::Table {
+        name: name.into(),
+        worker: None,
+        from: 0,
+        limit: 100,
+        of: None,
+        filters: Default::default(),
+    };
     let tables = run.show(View::Tables);
     let names: Vec<&String> = tables["tables"].as_object().expect("tables").keys().collect();
     let page = run.ask(table(names[0])).expect("a table");
@@ -145,7 +151,14 @@ control: {socket: @/control.sock}
 #[test]
 fn a_reload_that_is_refused_midway_is_undone() {
     let run = start(GATEWAY);
-    let page = Ask::Table { name: "users".into(), worker: None, from: 0, limit: 100, of: None };
+    let page = Ask::Table {
+        name: "users".into(),
+        worker: None,
+        from: 0,
+        limit: 100,
+        of: None,
+        filters: Default::default(),
+    };
     let users = |run: &crate::kit::Run| run.show(View::Tables)["tables"]["users"]["used"].clone();
     let user =
         |number: u32| format!("{{ipv4: 10.0.0.{number}, teid: {number}, base-station: 10.1.0.1}}");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use controller_kit::erased::{Kind, Unit};
-use controller_kit::{Action, Controller, Event, Setup};
+use controller_kit::{Action, Asked, Controller, Event, Metric, Page, Setup, Table, Unanswered};
 use daemon::protocol::{Ask, View};
 use daemon::{Configuration, Parts};
 use function_kit::Invalid;
@@ -70,6 +70,8 @@ fn number_of(side: u8, update: &AnyUpdate) -> Option<u64> {
 impl<const N: u8> Controller for Side<N> {
     const NAME: &'static str = if N == 1 { "left" } else { "right" };
     const SUMMARY: &'static str = "stations of a side";
+    const TABLES: &'static [Table] =
+        &[Table { name: "things", summary: "a thing of a side", filters: &["odd"] }];
 
     type Config = Keys;
 
@@ -105,6 +107,25 @@ impl<const N: u8> Controller for Side<N> {
     fn show(&self) -> Value {
         json!({"found": self.found, "has": self.has, "applied": self.applied,
                "heard": self.heard, "reloads": self.reloads})
+    }
+
+    fn table_sizes(&self) -> Vec<Option<u64>> {
+        vec![Some(self.has.len() as u64)]
+    }
+
+    fn table_page(&self, asked: &Asked<'_>, _: Time) -> Result<Page, Unanswered> {
+        let odd = asked.filter("odd");
+        assert!(odd != Some("panic"), "a test wants it");
+        let all = self.has.range(asked.from..).filter(|one| odd.is_none() || *one % 2 == 1);
+        let mut all = all.copied();
+        let entries = all.by_ref().take(asked.limit).map(|one| json!({"thing": one})).collect();
+        Ok(Page { entries, next: all.next(), columns: &["thing"] })
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let of = vec![("of", Self::NAME.to_owned())];
+        let samples = vec![(of, self.has.len() as f64)];
+        vec![Metric { name: "things_total", is_counter: true, help: "Things of a side.", samples }]
     }
 }
 

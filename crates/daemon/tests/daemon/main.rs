@@ -15,3 +15,4 @@ mod metrics;
 mod names;
 mod nat;
 mod ports;
+mod tables;

@@ -35,7 +35,14 @@ fn come(number: u32, name: &str, last: u8) -> Ask {
 /// Where the route of the changes leads, in words.
 fn leads_to(run: &Run) -> Value {
     let of = Some("198.51.100.1".parse().expect("an address"));
-    let ask = Ask::Table { name: "routes".into(), worker: Some(0), from: 0, limit: 9, of };
+    let ask = Ask::Table {
+        name: "routes".into(),
+        worker: Some(0),
+        from: 0,
+        limit: 9,
+        of,
+        filters: Default::default(),
+    };
     run.ask(ask).expect("a route")["entries"][0]["leads-to"].clone()
 }
 

@@ -9,6 +9,8 @@ mod chat;
 
 mod equivalence;
 
+mod files;
+
 mod fpm;
 
 mod frr;

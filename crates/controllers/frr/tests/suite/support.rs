@@ -126,6 +126,7 @@ impl Driven {
             match output {
                 Output::Departure(departure) => self.departures.push(departure),
                 Output::Report(Action::Alarm(alarm)) => self.alarms.push(alarm),
+                Output::Report(Action::Line(line)) => panic!("{line:?} is nobody's to tell"),
                 Output::Report(Action::Passing(updates)) => panic!("{updates:?} are routes"),
                 Output::Report(Action::Updates(updates)) => {
                     assert!(!updates.is_empty() && updates.len() <= 1024);

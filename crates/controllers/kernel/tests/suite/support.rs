@@ -96,6 +96,7 @@ impl Driven {
                 Output::Departure(Departure::Netlink { bytes, .. }) => self.answer(&bytes),
                 Output::Departure(_) => {}
                 Output::Report(Action::Alarm(alarm)) => self.alarms.push(alarm),
+                Output::Report(Action::Line(line)) => panic!("{line:?} is nobody's to tell"),
                 Output::Report(Action::Updates(updates)) => panic!("{updates:?} is remembered"),
                 Output::Report(Action::Passing(updates)) => {
                     assert!(!updates.is_empty() && updates.len() <= 1024);

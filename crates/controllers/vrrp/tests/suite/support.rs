@@ -165,6 +165,7 @@ impl Driven {
                 Output::Report(Action::Alarm(alarm)) => self.alarms.push(alarm),
                 Output::Report(Action::Passing(updates)) => self.apply(&updates),
                 Output::Report(Action::Updates(updates)) => panic!("{updates:?} would be kept"),
+                Output::Report(Action::Line(line)) => panic!("{line:?} is nobody's to tell"),
             }
         }
         let deadline = self.vrrp.deadline();

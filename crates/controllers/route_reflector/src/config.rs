@@ -1,7 +1,6 @@
 //! What an operator says of the reflector.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::str::FromStr;
 
 use controller_kit::keys::invalid;
 use function_kit::Invalid;
@@ -10,7 +9,23 @@ use protocol_bgp::families::{Family, FamilySet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::dumps::keys::MrtKeys;
+use crate::monitors::keys::BmpKeys;
 use crate::own::Kind;
+
+mod bounds;
+
+mod family;
+
+mod role;
+
+mod restart;
+
+pub(crate) use bounds::bounds;
+pub use bounds::{Beyond, PrefixesMax};
+pub use family::FamilyName;
+pub use restart::{AtStop, RestartKeys};
+pub use role::RoleName;
 
 /// A route reflector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,11 +59,25 @@ pub struct Config {
     /// Whether MED counts between paths of different neighbouring AS, too.
     #[serde(default)]
     pub always_compare_med: bool,
+    /// Whether clients with the family `route-target` are asked for all routes, by the default
+    /// route target; else for those alone that somebody asks for who has that family, too.
+    #[serde(default = "yes")]
+    pub default_target: bool,
     /// Bytes of UPDATEs of a group that are kept for peers which lag; one that lags more is told
     /// the present state as soon as it takes bytes again.
     #[serde(default = "stream_bytes")]
     #[schemars(range(min = 1_048_576, max = 1_073_741_824))]
     pub stream_bytes: u32,
+    /// Most bytes of memory that routes and attributes use, with all that belongs to them; none for
+    /// no bound. An UPDATE that would use more is refused, and the session with its peer ends for a
+    /// minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 16_777_216))]
+    pub memory_max: Option<u64>,
+    /// The own restart, over which peers that do graceful restart keep their routes (RFC 4724);
+    /// none if they lose them with the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graceful_restart: Option<RestartKeys>,
     /// The peers.
     #[serde(default)]
     #[schemars(length(max = 16_384))]
@@ -57,6 +86,13 @@ pub struct Config {
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub dynamic: Vec<DynamicKeys>,
+    /// Files of MRT (RFC 6396) with what peers have told; none without a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mrt: Option<MrtKeys>,
+    /// Collectors of BMP (RFC 7854), which are told the best path of each route.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub bmp: Vec<BmpKeys>,
 }
 
 /// A peer.
@@ -98,6 +134,17 @@ pub struct PeerKeys {
     /// another AS is told; else next hops stay.
     #[serde(default)]
     pub next_hop_self: bool,
+    /// Most routes that it may tell, by family.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 13))]
+    pub prefixes_max: Vec<PrefixesMax>,
+    /// The own part in the relation with it (RFC 9234), if it is of another AS: what is told to
+    /// whom follows from that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<RoleName>,
+    /// Whether there is a session only if it has said its own part in the relation.
+    #[serde(default)]
+    pub role_strict: bool,
 }
 
 /// A network whose hosts may connect.
@@ -117,36 +164,17 @@ pub struct DynamicKeys {
     #[serde(default = "dynamic_max")]
     #[schemars(range(min = 1, max = 16_384))]
     pub peers_max: u32,
-}
-
-/// The name of a family of routes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct FamilyName(pub Family);
-
-impl TryFrom<String> for FamilyName {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<FamilyName, String> {
-        Family::from_str(&name).map(FamilyName).map_err(|error| error.to_string())
-    }
-}
-
-impl From<FamilyName> for String {
-    fn from(name: FamilyName) -> String {
-        name.0.to_string()
-    }
-}
-
-impl JsonSchema for FamilyName {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "FamilyName".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let names: Vec<_> = protocol_bgp::families::FAMILIES.iter().map(|row| row.name).collect();
-        schemars::json_schema!({"type": "string", "enum": names})
-    }
+    /// Most routes that each of them may tell, by family.
+    #[serde(default = "PrefixesMax::of_networks")]
+    #[schemars(length(max = 13))]
+    pub prefixes_max: Vec<PrefixesMax>,
+    /// The own part in the relation with its hosts (RFC 9234), if they are of another AS: what is
+    /// told to whom follows from that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<RoleName>,
+    /// Whether there is a session only with hosts that have said their own part.
+    #[serde(default)]
+    pub role_strict: bool,
 }
 
 impl Config {
@@ -169,7 +197,12 @@ impl Config {
             let what = format!("has {} twice", two[0]);
             return Err(invalid("peers", what, "Name each address once"));
         }
+        self.mrt.as_ref().map_or(Ok(()), MrtKeys::check)?;
         self.check_ttl_min()?;
+        self.check_roles()?;
+        let networks = self.dynamic.iter().map(|network| &network.prefixes_max);
+        let peers = self.peers.iter().map(|peer| &peer.prefixes_max);
+        networks.chain(peers).try_for_each(|all| bounds::check(all))?;
         for peer in &self.peers {
             let is_external = self.kind_of(peer.asn, peer.client) == Kind::External;
             if peer.next_hop_self && !(is_external && peer.local.is_some()) {
@@ -185,6 +218,21 @@ impl Config {
             if peer.md5.is_some() && self.listen.is_empty() && peer.passive {
                 let what = format!("has {}, which nothing listens for", peer.address);
                 return Err(invalid("peers", what, "Set `listen`, or leave `passive` out"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that parts are those towards other ASes.
+    fn check_roles(&self) -> Result<(), Invalid> {
+        let peers = self.peers.iter().map(|peer| (peer.asn, peer.role, peer.role_strict));
+        let networks = self.dynamic.iter().map(|one| (one.asn, one.role, one.role_strict));
+        for (asn, role, is_strict) in peers.chain(networks) {
+            let is_external = self.kind_of(asn, false) == Kind::External;
+            if role.is_some() && !is_external || is_strict && role.is_none() {
+                let what = "is said of a peer that has no part in a relation".to_owned();
+                let remedy = "Give the `as` of another AS and a `role`, or leave it out";
+                return Err(invalid(if is_strict { "role-strict" } else { "role" }, what, remedy));
             }
         }
         Ok(())

@@ -6,7 +6,9 @@
 
 use protocol_bgp::summary::Summary;
 
-use crate::table::{Mobility, Rank};
+use crate::own::{Kind, Source};
+use crate::table::targets::EMPTY;
+use crate::table::{Candidate, Interned, Mobility, Path, Rank, Teller};
 
 /// What is known of a next hop with an attribute block.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +21,8 @@ pub struct Known {
     pub stays_here: bool,
     /// Whether no other AS is told of it (NO_EXPORT, NO_EXPORT_SUBCONFED, RFC 1997).
     pub stays_in_as: bool,
+    /// The number of the set of its route targets, once it is kept.
+    pub targets: u32,
 }
 
 impl Known {
@@ -38,6 +42,7 @@ impl Known {
             },
             stays_here: false,
             stays_in_as: false,
+            targets: EMPTY,
         };
         let (_, block) = parts(bytes);
         let clusters = summary.clusters.numbers(block).len() as u16;
@@ -57,6 +62,21 @@ impl Known {
     pub fn has_been_at(&self, bytes: &[u8], (identifier, cluster): (u32, u32)) -> bool {
         let mut clusters = self.summary.clusters.numbers(parts(bytes).1);
         self.summary.originator_id == Some(identifier) || clusters.any(|one| one == cluster)
+    }
+}
+
+/// A path as it is compared with others.
+pub fn candidate(path: &Path, attributes: &Interned<Known>, sources: &[Source]) -> Candidate {
+    let source = &sources[usize::from(path.peer)];
+    let rank = attributes.known(path.attributes).map(|known| known.rank);
+    Candidate {
+        rank: rank.unwrap_or_default(),
+        teller: Teller {
+            is_external: source.kind == Kind::External,
+            identifier: source.identifier,
+            address: source.address,
+        },
+        identifier: path.identifier,
     }
 }
 

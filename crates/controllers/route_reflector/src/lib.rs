@@ -6,18 +6,28 @@
 //!     ^                                                                                    |
 //!     +---------------------------------- bytes for a thousand peers ----------------------+
 //! ```
-//! It controls no function. The files in reading order: [`config`] has the keys, [`own`] what the
-//! reflector and its peers are, [`known`] attributes as they are kept, [`table`] the routes,
-//! [`groups`] who is told what, [`reflector`] puts these together, `peers` has the sessions,
-//! `machine` is the controller, `show` what a person sees.
+//! It controls no function. The files in reading order: [`config`] has the keys, [`bounds`] how
+//! much peers may tell, [`own`] what the reflector and its peers are, [`leaks`] which routes are
+//! for customers only, [`known`] attributes as they are kept, [`table`] the routes, [`membership`]
+//! what peers ask for, [`groups`] who is told what, [`reflector`] puts these together, `peers` has
+//! the sessions, `lines` says what happens with them, `restarting` has the own restart, `agreed`
+//! what a peer is told by what was agreed on, `dumps` writes files of MRT and `monitors` has the
+//! collectors of BMP, `machine` is the controller, `show` what a person sees, `asked` what one asks
+//! for, `metrics` what is measured, [`fuzz`] compares it with a plain one.
 
 pub mod config;
 
+pub mod bounds;
+
 pub mod own;
+
+pub mod leaks;
 
 pub mod known;
 
 pub mod table;
+
+pub mod membership;
 
 pub mod groups;
 
@@ -25,9 +35,25 @@ pub mod reflector;
 
 mod peers;
 
+mod lines;
+
+mod restarting;
+
+mod agreed;
+
+mod dumps;
+
+mod monitors;
+
 mod show;
 
+mod asked;
+
+mod metrics;
+
 mod machine;
+
+pub mod fuzz;
 
 pub use config::Config;
 pub use machine::RouteReflector;

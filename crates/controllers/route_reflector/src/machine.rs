@@ -8,36 +8,56 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use controller_kit::{Action, Controller, Event, Setup};
+use controller_kit::{
+    Action, Alarm, Asked, Command, Controller, Event, Metric, Page, Setup, Table, Unanswered,
+};
 use function_kit::Invalid;
 use function_kit::erased::Configured;
-use protocol_bgp::builder::Writing;
-use protocol_bgp::families::FamilySet;
-use protocol_bgp::negotiated::Negotiated;
-use protocol_bgp::notification::Notification;
+use protocol_bgp::families::FAMILIES;
 use protocol_bgp::peer;
-use protocol_bgp::refresh::Refresh;
 use protocol_bgp::rules::Reading;
 use protocol_kit::{
-    Arrival, Content, Departure, Endpoint, Input, Machine, Neighbour, Opening, Output, Random,
-    Socket, StreamOptions, Time, Trace,
+    Arrival, Content, Departure, Input, Machine, Neighbour, Output, Random, Socket, Time, Trace,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::asked::{Seen, TABLES, page, sizes};
 use crate::config::{Config, PeerKeys};
-use crate::groups::Identity;
+use crate::dumps::Dumps;
 use crate::groups::group::Limits;
-use crate::own::{Kind, Own, Source};
-use crate::peers::{ACCEPTED, Entry, Peers, holds};
+use crate::lines::Lines;
+use crate::metrics::metrics;
+use crate::monitors::Monitors;
+use crate::own::Own;
+use crate::peers::{Entry, Peers, holds};
 use crate::reflector::Reflector;
+use crate::restarting::Restarting;
 use crate::show::show;
 use crate::table::Rules;
+
+mod filling;
+
+mod noticing;
+
+mod stages;
+
+mod happening;
+
+mod listening;
+
+mod reloading;
+
+mod others;
 
 /// The route reflector.
 pub struct RouteReflector {
     config: Config,
     peers: Peers,
     reflector: Reflector,
+    /// Files of MRT; `None` where there are none.
+    dumps: Option<Dumps>,
+    /// Collectors of BMP; `None` where there are none.
+    monitors: Option<Monitors>,
     random: Random,
     /// By what UPDATEs of each peer with a session are read.
     reading: Vec<Option<Reading>>,
@@ -47,15 +67,28 @@ pub struct RouteReflector {
     departures: VecDeque<Departure>,
     /// Peers of networks that may be gone.
     leaving: Vec<u16>,
+    /// What operators are to know.
+    alarms: VecDeque<Alarm>,
+    restarting: Restarting,
     /// When each listener is to be opened; `None` while it is open.
     listen_at: Vec<Option<Time>>,
+    /// Peers that have taken bytes, and may have room for more.
+    taking: Vec<u16>,
+    /// Whether any peer may have something to read, as there is more of streams.
+    has_told: bool,
     /// Whether something was left to do.
     has_more: bool,
+    /// Lines of the log.
+    lines: Lines,
 }
 
 impl Controller for RouteReflector {
     const NAME: &'static str = "route-reflector";
     const SUMMARY: &'static str = "a BGP route reflector, without a function";
+    const TABLES: &'static [Table] = TABLES;
+
+    const COMMANDS: &'static [Command] =
+        &[Command { name: "dump-tables", summary: "dumps the tables to a file of MRT now" }];
 
     type Config = Config;
 
@@ -75,16 +108,30 @@ impl Controller for RouteReflector {
         let limits = Limits { stream_bytes: config.stream_bytes as usize, routes: ROUTES_A_TURN };
         let secret = [random.bits(), random.bits()];
         let peers = Peers::new(config, &mut random);
+        let mut reflector = Reflector::new(own, rules, limits, secret);
+        reflector.limit_memory(config.memory_max.map_or(usize::MAX, |max| max as usize));
+        if config.graceful_restart.is_some() {
+            reflector.defer(FAMILIES.iter().map(|row| row.family).collect());
+        }
+        let monitors = (!config.bmp.is_empty()).then(|| Monitors::new(config, &mut random));
+        let dumps = config.mrt.as_ref().map(|keys| Dumps::new(keys, config.identifier.to_bits()));
         Ok(RouteReflector {
-            reflector: Reflector::new(own, rules, limits, secret),
+            reflector,
+            dumps,
+            monitors,
             peers,
             random,
             reading: Vec::new(),
             departing: VecDeque::new(),
             departures: VecDeque::new(),
             leaving: Vec::new(),
+            alarms: VecDeque::new(),
+            restarting: Restarting::new(config),
             listen_at: config.listen.iter().map(|_| Some(Time::ZERO)).collect(),
+            taking: Vec::new(),
+            has_told: false,
             has_more: false,
+            lines: Lines::new(),
             config: config.clone(),
         })
     }
@@ -93,26 +140,59 @@ impl Controller for RouteReflector {
         Vec::new()
     }
 
-    /// Goes on if nothing of its own has changed.
-    fn reload(&mut self, config: &Config, _: Option<&dyn Configured>, _: Time) -> bool {
-        *config == self.config
+    /// Goes on if nothing of its own has changed but peers.
+    fn reload(&mut self, config: &Config, _: Option<&dyn Configured>, now: Time) -> bool {
+        self.change_peers(config, now)
     }
 
     fn show(&self) -> Value {
-        show(&self.peers, &self.reflector)
+        let mut shown = show(&self.peers, &self.reflector);
+        self.show_others(&mut shown);
+        shown
+    }
+
+    fn command(
+        &mut self,
+        _: &str,
+        keys: &Map<String, Value>,
+        now: Time,
+    ) -> Result<Map<String, Value>, Unanswered> {
+        self.obey(keys, now)
+    }
+
+    fn table_sizes(&self) -> Vec<Option<u64>> {
+        sizes(self.seen(Time::ZERO))
+    }
+
+    fn table_page(&self, asked: &Asked<'_>, now: Time) -> Result<Page, Unanswered> {
+        page(self.seen(now), asked)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        metrics(self.seen(Time::ZERO))
     }
 }
 
 impl RouteReflector {
+    fn seen(&self, now: Time) -> Seen<'_> {
+        Seen { peers: &self.peers, reflector: &self.reflector, now }
+    }
+
     fn arrive(&mut self, arrival: Arrival<'_>, now: Time) {
+        if self.arrive_of_others(&arrival, now) {
+            return;
+        }
         match arrival {
             Arrival::Failed { socket } if (socket.0 as usize) < self.listen_at.len() => {
                 self.listen_at[socket.0 as usize] = Some(now.after(LISTEN_AGAIN));
             }
-            Arrival::Connected { socket, peer, .. } if self.peers.of_socket(socket).is_none() => {
+            Arrival::Connected { socket, local, peer }
+                if self.peers.of_socket(socket).is_none() =>
+            {
                 let address = peer.map(|peer| peer.ip().to_canonical());
                 match address.and_then(|address| self.number_of(address)) {
                     Some(number) => {
+                        self.peers.note_local(socket, local);
                         self.peers.accept(socket, number);
                         self.with_peer(number, now, |peer, _| peer.accept(socket, now));
                     }
@@ -125,6 +205,10 @@ impl RouteReflector {
             | Arrival::Finished { socket }
             | Arrival::Failed { socket } => {
                 let Some(number) = self.peers.of_socket(socket) else { return };
+                if let Arrival::Connected { local, .. } = arrival {
+                    self.peers.note_local(socket, local);
+                }
+                self.peers.meet(number, socket);
                 self.with_peer(number, now, |peer, sink| match arrival {
                     Arrival::Connected { .. } => peer.connected(socket, now),
                     Arrival::Bytes { bytes, .. } => peer.bytes(socket, bytes, now, sink),
@@ -132,8 +216,10 @@ impl RouteReflector {
                     Arrival::Finished { .. } => peer.finished(socket, now, sink),
                     _ => peer.failed(socket, now, sink),
                 });
-                if matches!(arrival, Arrival::Failed { .. }) {
-                    self.peers.closed(socket);
+                match arrival {
+                    Arrival::Failed { .. } => self.peers.closed(socket),
+                    Arrival::Taken { .. } => self.taking.push(number),
+                    _ => {}
                 }
             }
             _ => {}
@@ -162,71 +248,11 @@ impl RouteReflector {
             ttl_min: 0,
             md5: None,
             next_hop_self: false,
+            prefixes_max: keys.prefixes_max.clone(),
+            role: keys.role,
+            role_strict: keys.role_strict,
         };
         self.peers.add(&self.config, &keys, Some(network), &mut self.random)
-    }
-
-    /// Lets something happen with a peer, and takes what it says.
-    fn with_peer(
-        &mut self,
-        number: u16,
-        now: Time,
-        happen: impl FnOnce(&mut peer::Peer, &mut peer::Sink<'_>),
-    ) {
-        let RouteReflector { peers, reflector, reading, .. } = self;
-        let Some(entry) = peers.get_mut(number) else { return };
-        let Entry { peer, kind, next_hop_self, kept, restart, .. } = entry;
-        let address = peer.config().peer;
-        let own = peer.config().local.filter(|_| *next_hop_self && *kind == Kind::External);
-        if reading.len() <= usize::from(number) {
-            reading.resize(usize::from(number) + 1, None);
-        }
-        let reading = &mut reading[usize::from(number)];
-        let mut sink = |event: peer::Event<'_>| {
-            match event {
-                peer::Event::Established(negotiated) => {
-                    *reading = Some(negotiated.reading);
-                    *restart = negotiated.restart;
-                    let preserved = negotiated.restart.map_or(FamilySet::NONE, |it| it.preserved);
-                    if let Some((until, families)) = kept {
-                        let lost = families.iter().filter(|family| !preserved.contains(*family));
-                        lost.for_each(|family| reflector.sweep(number, family, true));
-                        *until = now.after(STALE);
-                    }
-                    let source = source(*kind, negotiated.identifier, address);
-                    reflector.open(number, source, identities(*kind, own, negotiated));
-                }
-                peer::Event::Down { is_graceful, .. } => {
-                    *reading = None;
-                    let restart = restart.take().filter(|_| is_graceful);
-                    reflector.close(number, restart.map_or(FamilySet::NONE, |it| it.families));
-                    *kept = restart.map(|it| (now.after(it.time), it.families));
-                }
-                peer::Event::Refresh(family, Refresh::Wanted) => reflector.refresh(number, family),
-                peer::Event::Refresh(family, Refresh::Begins) => reflector.mark(number, family),
-                peer::Event::Refresh(family, Refresh::Ends) => {
-                    reflector.sweep(number, family, true);
-                }
-                peer::Event::Update(body) => {
-                    let Some(reading) = reading else { return Ok(()) };
-                    match reflector.update(number, body, reading) {
-                        Ok(None) => {}
-                        Ok(Some(family)) => {
-                            if let Some((_, families)) = kept.as_mut() {
-                                families.remove(family);
-                                reflector.sweep(number, family, true);
-                            }
-                        }
-                        Err(fault) => return Err(fault.notification),
-                    }
-                }
-            }
-            Ok::<(), Notification>(())
-        };
-        happen(peer, &mut sink);
-        self.peers.look_at(number);
-        self.departing.push_back(number);
-        self.has_more = true;
     }
 
     /// What is due of peers, of listeners and of nobody.
@@ -251,8 +277,9 @@ impl RouteReflector {
                 None => {
                     self.departing.pop_front();
                     self.peers.look_at(number);
+                    let may_go = |entry: &Entry| entry.network.is_some() || entry.is_removed;
                     let entry = self.peers.get_mut(number);
-                    if entry.is_some_and(|entry| entry.network.is_some() && peer_is_gone(entry)) {
+                    if entry.is_some_and(|entry| may_go(entry) && peer_is_gone(entry)) {
                         self.leaving.push(number);
                         self.has_more = true;
                     }
@@ -260,23 +287,6 @@ impl RouteReflector {
             }
         }
         None
-    }
-
-    fn listen(&self, at: usize) -> Departure {
-        let mut peers = self.config.peers.iter();
-        let md5 = self.peers.iter().flat_map(|(_, one)| one.peer.config().options.md5.clone());
-        // All have the same one, which was checked.
-        let ttl_min = peers.next().map_or(0, |peer| peer.ttl_min);
-        let ttl = (ttl_min > 0).then_some(u8::MAX);
-        let options =
-            StreamOptions { md5: md5.collect(), ttl, ttl_min, ..StreamOptions::default() };
-        let first = ACCEPTED + (at as u32) * ACCEPTED_MAX;
-        let opening = Opening::Listener {
-            at: Endpoint::Tcp(self.config.listen[at]),
-            options,
-            streams: first..first + ACCEPTED_MAX,
-        };
-        Departure::Open { socket: Socket(at as u32), opening }
     }
 
     /// Lets time pass for the peers for which it counts.
@@ -291,45 +301,21 @@ impl RouteReflector {
                     self.reflector.sweep(number, family, true);
                 }
             }
+            let is_back = entry.away.take_if(|until| *until <= now).is_some();
+            if is_back {
+                self.clear(number);
+            }
+            let Some(entry) = self.peers.get_mut(number) else { return };
+            if entry.constrained_at.take_if(|at| *at <= now).is_some() {
+                self.reflector.begin_constrained(number);
+                self.has_more = true;
+            }
             self.with_peer(number, now, |peer, sink| peer.tick(now, sink));
             // One with departures is due until those are gone.
             if self.peers.due().is_some_and(|(due, next)| due <= now && next == number) {
                 return;
             }
         }
-    }
-
-    /// Forgets peers of networks that are gone, and whose routes are.
-    fn forget_gone(&mut self) {
-        let RouteReflector { peers, reflector, leaving, .. } = self;
-        leaving.retain(|number| {
-            let Some(entry) = peers.get_mut(*number) else { return false };
-            let is_gone = peer_is_gone(entry);
-            let is_over = is_gone && reflector.is_swept(*number);
-            if is_over {
-                peers.remove(*number);
-            }
-            is_gone && !is_over
-        });
-    }
-
-    /// Hands peers what they are told, each one piece. Returns whether there was something.
-    fn fill(&mut self, now: Time) -> bool {
-        let RouteReflector { peers, reflector, departing, .. } = self;
-        let mut has_sent = false;
-        for (number, entry) in peers.entries.iter_mut().enumerate() {
-            let Some(Entry { peer, .. }) = entry else { continue };
-            let room = peer.room();
-            if room == 0 {
-                continue;
-            }
-            if let Some(bytes) = reflector.next(number as u16, room) {
-                peer.send(bytes, now);
-                departing.push_back(number as u16);
-                has_sent = true;
-            }
-        }
-        has_sent
     }
 }
 
@@ -338,47 +324,77 @@ impl Machine for RouteReflector {
     type Report = Action;
 
     fn input(&mut self, now: Time, input: Input<'_, Event>) {
-        if let Input::Arrival(arrival) = input {
-            self.arrive(arrival, now);
+        match input {
+            Input::Arrival(arrival) => self.arrive(arrival, now),
+            Input::Command(Event::Ends) => self.stop(now),
+            Input::Command(Event::TimeOfDay(began)) => self.set_clock(began, now),
+            Input::Command(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Option<Output<Action>> {
         self.tick(now);
         loop {
+            if let Some(line) = self.lines.pop() {
+                return Some(Output::Report(line));
+            }
             if let Some(departure) = self.depart(now) {
                 return Some(Output::Departure(departure));
+            }
+            if let Some(alarm) = self.alarms.pop_front() {
+                return Some(Output::Report(Action::Alarm(alarm)));
+            }
+            if self.restarting.is_stopped {
+                return None;
+            }
+            if let Some(output) = self.tell_others(now) {
+                return Some(output);
             }
             if self.fill(now) {
                 continue;
             }
+            self.restart(now);
             if !std::mem::take(&mut self.has_more) {
                 return None;
             }
-            let peers = &self.peers;
+            let (peers, monitors) = (&self.peers, &self.monitors);
             let is_ready = |number: u16| {
+                if let Some(is_ready) = monitors.as_ref().and_then(|all| all.is_ready(number)) {
+                    return is_ready;
+                }
                 let entry = peers.entries.get(usize::from(number)).and_then(Option::as_ref);
                 entry.is_some_and(|entry| entry.peer.room() > 0)
             };
             self.has_more = self.reflector.work(is_ready);
+            self.has_told = true;
+            self.note();
             self.forget_gone();
         }
     }
 
     fn deadline(&self) -> Option<Time> {
-        if self.has_more || !self.departures.is_empty() || !self.departing.is_empty() {
+        if self.has_more && !self.restarting.is_stopped
+            || !self.departures.is_empty()
+            || !self.departing.is_empty()
+        {
             return Some(Time::ZERO);
         }
         let peers = self.peers.due().map(|(due, _)| due);
-        self.listen_at.iter().copied().flatten().chain(peers).min()
+        let dumps = self.dumps.as_ref().and_then(Dumps::deadline);
+        let monitors = self.monitors.as_ref().and_then(Monitors::deadline);
+        let others = [peers, dumps, monitors, self.restarting.deadline()].into_iter().flatten();
+        self.listen_at.iter().copied().flatten().chain(others).min()
     }
 
     fn neighbours(&self, now: Time) -> Vec<Neighbour> {
-        self.peers.iter().take(SHOWN_MAX).map(|(_, entry)| entry.peer.neighbour(now)).collect()
+        let peers = self.peers.iter().map(|(_, entry)| entry.peer.neighbour(now));
+        let collectors = self.monitors.iter().flat_map(|monitors| monitors.neighbours(now));
+        collectors.chain(peers).take(SHOWN_MAX).collect()
     }
 
-    fn trace(&self, _: Socket) -> Option<Trace> {
-        Some(Trace { protocol: "bgp", content: Content::Clear })
+    fn trace(&self, socket: Socket) -> Option<Trace> {
+        let is_bmp = self.monitors.as_ref().is_some_and(|monitors| monitors.has(socket));
+        Some(Trace { protocol: if is_bmp { "bmp" } else { "bgp" }, content: Content::Clear })
     }
 }
 
@@ -386,36 +402,9 @@ impl Machine for RouteReflector {
 fn peer_is_gone(entry: &Entry) -> bool {
     let (state, _) = entry.peer.state();
     // One that is being closed has a deadline until it is.
-    let is_quiet = entry.peer.deadline().is_none() && entry.kept.is_none();
+    let is_kept = entry.kept.is_some() || entry.away.is_some();
+    let is_quiet = entry.peer.deadline().is_none() && !is_kept;
     is_quiet && matches!(state, peer::State::Active | peer::State::Idle)
-}
-
-/// Who tells the routes of a session.
-fn source(kind: Kind, identifier: u32, address: IpAddr) -> Source {
-    let address = match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()),
-        IpAddr::V6(address) => address.to_bits(),
-    };
-    Source { kind, identifier, address }
-}
-
-/// What a peer is told depends on, for each family that was agreed on.
-fn identities(
-    kind: Kind,
-    next_hop: Option<IpAddr>,
-    negotiated: &Negotiated,
-) -> impl Iterator<Item = Identity> {
-    let Negotiated { writing, has_enhanced_refresh, .. } = *negotiated;
-    writing.families.iter().map(move |family| {
-        let own: FamilySet = [family].into_iter().collect();
-        let writing = Writing {
-            families: own,
-            path_ids: writing.path_ids.and(own),
-            extended_next_hops: writing.extended_next_hops.and(own),
-            ..writing
-        };
-        Identity { family, writing, kind, next_hop, has_enhanced_refresh }
-    })
 }
 
 /// Routes that are looked at in one turn.
@@ -423,12 +412,6 @@ const ROUTES_A_TURN: usize = 1 << 20;
 
 /// Time after which a listener that could not be opened is tried again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
-
-/// Connections of a listener at once.
-const ACCEPTED_MAX: u32 = 1 << 16;
-
-/// For how long stale routes stay when the peer is back and does not say that it has told all.
-const STALE: Duration = Duration::from_secs(360);
 
 /// Peers that are shown.
 const SHOWN_MAX: usize = 4096;

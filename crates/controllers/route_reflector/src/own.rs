@@ -22,6 +22,23 @@ pub enum Kind {
     Internal,
     /// A speaker of another AS.
     External,
+    /// A collector of BMP, no speaker: it gets all best paths as they are in the table.
+    Collector,
+}
+
+impl Kind {
+    /// All that peers are.
+    pub const ALL: [Kind; 3] = [Kind::Client, Kind::Internal, Kind::External];
+
+    /// Returns the name that people are shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Client => "client",
+            Kind::Internal => "internal",
+            Kind::External => "external",
+            Kind::Collector => "collector",
+        }
+    }
 }
 
 /// Who has told a path.

@@ -1,7 +1,7 @@
 //! The peers with their sessions, and what each is to the reflector.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use function_kit::sections::Prefixed;
@@ -11,7 +11,9 @@ use protocol_bgp::negotiated::PeerRestart;
 use protocol_bgp::peer::Peer;
 use protocol_kit::{Random, Secret, Socket, StreamOptions, Time};
 
-use crate::config::{Config, PeerKeys};
+use crate::bounds::Bounds;
+use crate::config::{Config, PeerKeys, bounds};
+use crate::lines::Told;
 use crate::own::Kind;
 
 /// A peer.
@@ -26,6 +28,25 @@ pub(crate) struct Entry {
     pub kept: Option<(Time, FamilySet)>,
     /// What it has said of a restart, while its session stands.
     pub restart: Option<PeerRestart>,
+    /// When it is told by the route targets that it has told, even if those are not all yet, while
+    /// its session stands.
+    pub constrained_at: Option<Time>,
+    /// The families of which it has told all in its session.
+    pub ended: FamilySet,
+    /// How much it may tell.
+    pub bounds: Bounds,
+    /// Of which families there is an alarm.
+    pub alarmed: FamilySet,
+    /// Until when it stays away, after it has told more.
+    pub away: Option<Time>,
+    /// The own address of its session, or of the connection that becomes that.
+    pub local: Option<IpAddr>,
+    /// UPDATEs of it with errors.
+    pub malformed: u64,
+    /// What was told of its last connections.
+    pub told: Told,
+    /// Whether it is configured no more, and goes as soon as nothing of it is left.
+    pub is_removed: bool,
     /// When it is to be looked at, as [`Peers::due`] has it.
     due: Option<Time>,
 }
@@ -38,9 +59,13 @@ pub(crate) struct Peers {
     by_address: BTreeMap<IpAddr, u16>,
     /// Whose the connections are that peers have begun.
     accepted: BTreeMap<Socket, u16>,
+    /// The own addresses of connections.
+    locals: BTreeMap<Socket, IpAddr>,
     due: BTreeSet<(Time, u16)>,
     /// Peers by network.
     pub of_network: Vec<u32>,
+    /// Whether the own restart was so long ago that nobody has to know of it.
+    has_restarted: bool,
 }
 
 impl Peers {
@@ -68,7 +93,8 @@ impl Peers {
         if free.is_none() {
             self.entries.push(None);
         }
-        let mut peer = Peer::new(session(config, keys), outgoing(number), random.bits());
+        let mut peer =
+            Peer::new(session(config, keys, !self.has_restarted), outgoing(number), random.bits());
         peer.start(Time::ZERO);
         self.entries[at] = Some(Entry {
             peer,
@@ -77,6 +103,15 @@ impl Peers {
             network,
             kept: None,
             restart: None,
+            constrained_at: None,
+            ended: FamilySet::NONE,
+            bounds: bounds(&keys.prefixes_max),
+            alarmed: FamilySet::NONE,
+            away: None,
+            local: None,
+            malformed: 0,
+            told: Told::default(),
+            is_removed: false,
             due: None,
         });
         self.by_address.insert(keys.address.to_canonical(), number);
@@ -87,10 +122,22 @@ impl Peers {
         Some(number)
     }
 
+    /// From now on nobody is told of the own restart.
+    pub fn forget_restart(&mut self) {
+        self.has_restarted = true;
+        for entry in self.entries.iter_mut().flatten() {
+            entry.peer.config_mut().restart.iter_mut().for_each(|it| it.is_restarting = false);
+        }
+    }
+
     /// Forgets a peer.
     pub fn remove(&mut self, number: u16) {
         let Some(entry) = self.entries[usize::from(number)].take() else { return };
-        self.by_address.remove(&entry.peer.config().peer.to_canonical());
+        let address = entry.peer.config().peer.to_canonical();
+        // It may be that of another one, where this one was removed before.
+        if self.by_address.get(&address) == Some(&number) {
+            self.by_address.remove(&address);
+        }
         if let Some(due) = entry.due {
             self.due.remove(&(due, number));
         }
@@ -99,9 +146,27 @@ impl Peers {
         }
     }
 
+    /// A peer is configured no more: its address is nobody's from now on.
+    pub fn unname(&mut self, number: u16) {
+        let Some(entry) = self.get_mut(number) else { return };
+        (entry.is_removed, entry.away) = (true, None);
+        let address = entry.peer.config().peer.to_canonical();
+        self.by_address.remove(&address);
+    }
+
     /// Returns a peer by its number.
     pub fn get_mut(&mut self, number: u16) -> Option<&mut Entry> {
         self.entries.get_mut(usize::from(number))?.as_mut()
+    }
+
+    /// Returns the same to be looked at.
+    pub fn get(&self, number: u16) -> Option<&Entry> {
+        self.entries.get(usize::from(number))?.as_ref()
+    }
+
+    /// Returns how many peers there are.
+    pub fn count(&self) -> usize {
+        self.by_address.len()
     }
 
     /// Returns the number of the peer of an address.
@@ -122,16 +187,34 @@ impl Peers {
         self.accepted.insert(socket, number);
     }
 
+    /// Notes the own address of a connection, if it is known.
+    pub fn note_local(&mut self, socket: Socket, local: Option<SocketAddr>) {
+        if let Some(local) = local {
+            self.locals.insert(socket, local.ip().to_canonical());
+        }
+    }
+
+    /// Something has arrived of a peer at a connection that may become its session.
+    pub fn meet(&mut self, number: u16, socket: Socket) {
+        if let Some(Some(entry)) = self.entries.get_mut(usize::from(number))
+            && entry.peer.session_socket().is_none()
+        {
+            entry.local = self.locals.get(&socket).copied();
+        }
+    }
+
     /// A connection is there no more.
     pub fn closed(&mut self, socket: Socket) {
         self.accepted.remove(&socket);
+        self.locals.remove(&socket);
     }
 
     /// Notes when a peer has something to do, after something has happened with it.
     pub fn look_at(&mut self, number: u16) {
         let Some(entry) = self.entries[usize::from(number)].as_mut() else { return };
         let kept = entry.kept.map(|(until, _)| until);
-        let due = entry.peer.deadline().into_iter().chain(kept).min();
+        let waits = entry.peer.deadline().into_iter().chain(kept).chain(entry.constrained_at);
+        let due = waits.chain(entry.away).min();
         if due == entry.due {
             return;
         }
@@ -150,13 +233,18 @@ impl Peers {
 
     /// Returns all peers with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &Entry)> {
-        let all = self.entries.iter().enumerate();
+        self.from(0)
+    }
+
+    /// Returns the peers from a number on, in the order of their numbers.
+    pub fn from(&self, first: u16) -> impl Iterator<Item = (u16, &Entry)> {
+        let all = self.entries.iter().enumerate().skip(usize::from(first));
         all.filter_map(|(number, entry)| Some((number as u16, entry.as_ref()?)))
     }
 }
 
 /// What is said to a peer.
-fn session(config: &Config, keys: &PeerKeys) -> bgp::Config {
+fn session(config: &Config, keys: &PeerKeys, is_restarting: bool) -> bgp::Config {
     let asn = keys.asn.unwrap_or(config.asn);
     let families = config.families_of(&keys.families);
     let md5 = keys.md5.as_ref().map(|key| (keys.address, Secret(key.clone().into_bytes())));
@@ -173,10 +261,28 @@ fn session(config: &Config, keys: &PeerKeys) -> bgp::Config {
         hold_time_s: config.hold_time_s,
         connect_retry: CONNECT_RETRY,
         families,
+        role: keys.role.map(Into::into),
+        is_role_strict: keys.role_strict,
         receives_paths: families,
-        restart: Some(Restart { has_notification: true, ..Restart::default() }),
+        restart: Some(restart(config, families, is_restarting)),
         options,
         ..bgp::Config::new(config.asn, config.identifier.to_bits(), keys.address, asn)
+    }
+}
+
+/// What is said of the own restart. Nothing is forwarded, so that what others forward by is the
+/// same all the time.
+fn restart(config: &Config, families: FamilySet, is_restarting: bool) -> Restart {
+    let has_notification = true;
+    match config.graceful_restart {
+        Some(keys) => Restart {
+            time_s: keys.time_s,
+            is_restarting,
+            has_notification,
+            families,
+            preserved: families,
+        },
+        None => Restart { has_notification, ..Restart::default() },
     }
 }
 
@@ -205,7 +311,7 @@ pub(crate) const OUTGOING: u32 = 1 << 8;
 pub(crate) const ACCEPTED: u32 = OUTGOING + (1 << 16);
 
 /// Numbers of peers.
-const PEERS_MAX: u16 = 16_384;
+pub(crate) const PEERS_MAX: u16 = 16_384;
 
 /// The longest time until a connection is tried again.
 const CONNECT_RETRY: Duration = Duration::from_secs(30);

@@ -6,18 +6,30 @@
 //!  bytes for each peer <-- chunks of shared streams <-- encoded once <--+
 //! ```
 
-use protocol_bgp::families::{Family, FamilySet};
-use protocol_bgp::path;
-use protocol_bgp::rules::{Fault, Reading};
-use protocol_bgp::update::{Field, Scan, Update};
+use protocol_bgp::families::{Family, FamilySet, Row};
+use protocol_bgp::update::Scan;
 use protocol_kit::Bytes;
 
-use crate::groups::encode::{Encoder, View};
+use crate::bounds::{Budget, Notice, Told};
+use crate::groups::encode::Encoder;
 use crate::groups::group::{Limits, Shown};
+use crate::groups::view::View;
 use crate::groups::{Group, Identity};
-use crate::known::{Known, put};
-use crate::own::{Kind, Own, Source};
-use crate::table::{self, Candidate, Interned, Path, Place, Rest, Rules, Teller};
+use crate::known::Known;
+use crate::leaks::Relation;
+use crate::membership::{Delta, Membership};
+use crate::own::{Own, Source};
+use crate::table::{self, Interned, Place, Rules, Sets};
+
+mod hearing;
+
+mod seen;
+
+mod bounding;
+
+mod watched;
+
+pub use hearing::Ending;
 
 /// The reflector.
 #[derive(Debug)]
@@ -27,14 +39,30 @@ pub struct Reflector {
     ribs: Vec<Rib>,
     attributes: Interned<Known>,
     rests: Interned<()>,
+    sets: Sets,
     sources: Vec<Source>,
     /// What peers are members of: a group for each family.
     members: Vec<Vec<(Family, u32)>>,
+    /// Which route targets peers ask for.
+    memberships: Vec<Membership>,
+    /// What peers become members of when they have told that.
+    waiting: Vec<Vec<Identity>>,
+    /// Those that have told it, and of which something else is to go first.
+    ready: Vec<u16>,
     /// Peers whose paths are taken away, and how far that is.
     sweeps: Vec<Sweep>,
+    /// How much peers have told, and may tell.
+    told: Vec<Told>,
+    /// What other ASes are to this one.
+    relations: Vec<Option<Relation>>,
+    budget: Budget,
+    notices: Vec<Notice>,
+    /// Families of whose routes nobody is told yet.
+    deferred: FamilySet,
     encoder: Encoder,
     scan: Scan,
     bytes: Vec<u8>,
+    marked: Vec<u8>,
     counters: Counters,
 }
 
@@ -43,6 +71,8 @@ pub struct Reflector {
 struct Rib {
     family: table::Family,
     groups: Vec<Option<Group>>,
+    /// Groups that are told by route targets.
+    constrained: usize,
     /// The number of the next chunk of any of its streams.
     next_chunk: u64,
 }
@@ -66,12 +96,26 @@ pub struct Counters {
     pub withdrawn: u64,
     /// Routes that had been here before, by their ORIGINATOR_ID, CLUSTER_LIST or AS path.
     pub loops: u64,
+    /// Routes that other ASes should not have told, by ONLY_TO_CUSTOMER and the own part in the
+    /// relation with them.
+    pub leaks: u64,
     /// Routes for which there was no room.
     pub no_room: u64,
+    /// Routes that were more than their peers may tell, and were not taken.
+    pub beyond: u64,
     /// Families of a session of which nothing more is taken, for an error.
     pub disabled: u64,
+    /// Attributes discarded, for an error.
+    pub discarded: u64,
     /// UPDATEs whose routes were treated as withdrawn, for an error.
     pub treated_as_withdrawn: u64,
+    /// Sessions that an error of an UPDATE has ended.
+    pub resets: u64,
+    /// Attribute blocks whose route targets had no room: everybody is told of their routes.
+    pub unmarked: u64,
+    /// Peers that were told everything, for the route targets that they ask for had no room or
+    /// could not be read.
+    pub unconstrained: u64,
 }
 
 impl Reflector {
@@ -79,10 +123,11 @@ impl Reflector {
     /// know the secret.
     pub fn new(own: Own, rules: Rules, limits: Limits, secret: [u64; 2]) -> Reflector {
         let families = protocol_bgp::families::FAMILIES.iter();
-        let rib = |_| Rib {
-            family: table::Family::new(secret, rules),
-            groups: Vec::new(),
-            next_chunk: 0,
+        let rib = |row: &Row| {
+            let mut family = table::Family::new(secret, rules);
+            // Others of the same AS are told another path than the best one.
+            family.tell_all(row.family == Family::RouteTarget);
+            Rib { family, groups: Vec::new(), constrained: 0, next_chunk: 0 }
         };
         Reflector {
             own,
@@ -90,19 +135,29 @@ impl Reflector {
             ribs: families.map(rib).collect(),
             attributes: Interned::new(secret),
             rests: Interned::new(secret),
+            sets: Sets::new(secret),
             sources: Vec::new(),
             members: Vec::new(),
+            memberships: Vec::new(),
+            waiting: Vec::new(),
+            ready: Vec::new(),
             sweeps: Vec::new(),
+            told: Vec::new(),
+            relations: Vec::new(),
+            budget: Budget::new(usize::MAX),
+            notices: Vec::new(),
+            deferred: FamilySet::NONE,
             encoder: Encoder::default(),
             scan: Scan::default(),
             bytes: Vec::new(),
+            marked: Vec::new(),
             counters: Counters::default(),
         }
     }
 
     /// Returns the counters.
     pub fn counters(&self) -> Counters {
-        self.counters
+        Counters { unmarked: self.sets.unmarked(), ..self.counters }
     }
 
     /// Returns how many routes have a path, and how many paths there are of a family.
@@ -115,6 +170,17 @@ impl Reflector {
         self.attributes.len()
     }
 
+    /// Returns how many different sets of route targets there are.
+    pub fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Returns which route targets a peer asks for, and whether its routes wait for that.
+    pub fn membership(&self, peer: u16) -> Option<(&Membership, bool)> {
+        let place = usize::from(peer);
+        Some((self.memberships.get(place)?, !self.waiting.get(place)?.is_empty()))
+    }
+
     /// Returns the groups of a family, and how each is doing.
     pub fn groups(&self, family: Family) -> impl Iterator<Item = (&Identity, Shown)> {
         let groups = self.ribs[family as usize].groups.iter().flatten();
@@ -122,7 +188,9 @@ impl Reflector {
     }
 
     /// The session of a peer stands: it is told what is for those of its identities, one for each
-    /// family that was agreed on. Its number is used by no other peer.
+    /// family that was agreed on. Its number is used by no other peer. What route targets tell it
+    /// is told when it has told all of those, or [`Reflector::begin_constrained`] says so (RFC 4684
+    /// section 6).
     pub fn open(
         &mut self,
         peer: u16,
@@ -133,13 +201,40 @@ impl Reflector {
         if self.sources.len() <= place {
             self.sources.resize(place + 1, source);
             self.members.resize(place + 1, Vec::new());
+            self.memberships.resize(place + 1, Membership::default());
+            self.waiting.resize(place + 1, Vec::new());
+            self.told.resize(place + 1, Told::default());
+            self.relations.resize(place + 1, None);
         }
         // What it has told before must not be mixed up with what it tells now.
         while !self.is_swept(peer) {
             self.go_on_sweeping();
         }
         self.sources[place] = source;
+        self.relations[place] = None;
         self.leave(peer);
+        self.memberships[place].begin();
+        let all: Vec<Identity> = identities.into_iter().collect();
+        let (waiting, now) = all.into_iter().partition(|identity| identity.is_constrained);
+        self.waiting[place] = waiting;
+        self.join(peer, now);
+    }
+
+    /// What the AS of a peer with a session is to this one, while that stands.
+    pub fn relate(&mut self, peer: u16, relation: Option<Relation>) {
+        if let Some(known) = self.relations.get_mut(usize::from(peer)) {
+            *known = relation;
+        }
+    }
+
+    /// A peer is told from now on what it asks for, whether or not it has told all of that.
+    pub fn begin_constrained(&mut self, peer: u16) {
+        let Some(waiting) = self.waiting.get_mut(usize::from(peer)) else { return };
+        let identities = std::mem::take(waiting);
+        self.join(peer, identities);
+    }
+
+    fn join(&mut self, peer: u16, identities: Vec<Identity>) {
         for identity in identities {
             let family = identity.family;
             let rib = &mut self.ribs[family as usize];
@@ -151,23 +246,28 @@ impl Reflector {
                     rib.groups.push(None);
                     rib.groups.len() - 1
                 });
+                rib.constrained += usize::from(identity.is_constrained);
                 rib.groups[free] = Some(Group::new(identity.clone(), rib.family.log().end()));
                 free
             });
             if let Some(group) = &mut rib.groups[at] {
                 group.join(peer);
             }
-            self.members[place].push((family, at as u32));
+            self.members[usize::from(peer)].push((family, at as u32));
         }
     }
 
     /// The session of a peer has ended. Its paths are taken away, but for those of some families,
-    /// which are marked and stay until [`Reflector::sweep`].
+    /// which are marked and stay until [`Reflector::sweep`]; what was marked before goes, too (RFC
+    /// 4724 section 4.2).
     pub fn close(&mut self, peer: u16, kept: FamilySet) {
         self.leave(peer);
         for row in &protocol_bgp::families::FAMILIES {
             match kept.contains(row.family) {
-                true => self.mark(peer, row.family),
+                true => {
+                    self.sweep(peer, row.family, true);
+                    self.mark(peer, row.family);
+                }
                 false => self.sweep(peer, row.family, false),
             }
         }
@@ -175,6 +275,9 @@ impl Reflector {
 
     /// Marks the paths of a peer to a family as stale: it is to tell them again.
     pub fn mark(&mut self, peer: u16, family: Family) {
+        if self.told_by(peer, family) == 0 {
+            return;
+        }
         // A sweep over those that it told before goes first.
         while !self.is_swept(peer) {
             self.go_on_sweeping();
@@ -184,7 +287,7 @@ impl Reflector {
 
     /// Takes the paths of a peer away that it has told of a family, or the stale ones alone.
     pub fn sweep(&mut self, peer: u16, family: Family, only_stale: bool) {
-        if self.ribs[family as usize].family.routes().end() > 0 {
+        if self.told_by(peer, family) > 0 {
             self.sweeps.push(Sweep { family, peer, cursor: 0, only_stale });
         }
     }
@@ -206,115 +309,45 @@ impl Reflector {
 
     fn leave(&mut self, peer: u16) {
         let Some(members) = self.members.get_mut(usize::from(peer)) else { return };
+        self.waiting[usize::from(peer)].clear();
+        self.ready.retain(|one| *one != peer);
         for (family, at) in std::mem::take(members) {
-            let group = &mut self.ribs[family as usize].groups[at as usize];
+            let rib = &mut self.ribs[family as usize];
+            let group = &mut rib.groups[at as usize];
             if group.as_mut().is_some_and(|group| group.leave(peer)) {
-                *group = None;
-            }
-        }
-    }
-
-    /// Takes the body of an UPDATE of a peer. Returns the family of which it says that all was
-    /// told, if it does. Of a family whose routes could not be read nothing more is taken (RFC 7606
-    /// section 2), and what the peer has told of it goes.
-    ///
-    /// # Errors
-    /// Why the session cannot go on.
-    pub fn update(
-        &mut self,
-        peer: u16,
-        body: &[u8],
-        reading: &mut Reading,
-    ) -> Result<Option<Family>, Fault> {
-        let mut scan = std::mem::take(&mut self.scan);
-        let read = scan.read(body, reading);
-        if let Ok(update) = &read {
-            self.take(peer, &scan, update);
-            for family in update.disabled.iter() {
-                reading.families.remove(family);
-                self.counters.disabled += 1;
-                self.sweep(peer, family, false);
-            }
-        }
-        self.scan = scan;
-        read.map(|update| update.end_of_rib)
-    }
-
-    fn take(&mut self, peer: u16, scan: &Scan, update: &Update<'_>) {
-        self.counters.treated_as_withdrawn += u64::from(update.is_treated_as_withdrawal());
-        for field in update.withdrawn() {
-            self.withdraw(peer, &field);
-        }
-        for field in update.announced() {
-            let mut bytes = std::mem::take(&mut self.bytes);
-            put(field.next_hop, scan.block(), &mut bytes);
-            let known = Known::new(&bytes, *scan.summary());
-            if self.has_been_here(&known, &bytes, scan) {
-                self.counters.loops += self.withdraw(peer, &field);
-            } else {
-                self.announce(peer, &field, &bytes, known);
-            }
-            self.bytes = bytes;
-        }
-    }
-
-    /// Whether a route has been here before, and is not taken again.
-    fn has_been_here(&self, known: &Known, bytes: &[u8], scan: &Scan) -> bool {
-        let Own { asn, identifier, cluster, .. } = self.own;
-        known.has_been_at(bytes, (identifier, cluster))
-            || path::contains(known.summary.path.of(scan.block()), asn)
-    }
-
-    fn announce(&mut self, peer: u16, field: &Field<'_>, bytes: &[u8], known: Known) {
-        let Reflector { ribs, attributes, rests, sources, counters, .. } = self;
-        let rib = &mut ribs[field.family as usize];
-        // One use of it is this UPDATE's.
-        let Some(number) = attributes.intern(bytes, || known) else {
-            counters.no_room += field.nlris().count() as u64;
-            return;
-        };
-        for nlri in field.nlris().flatten() {
-            counters.announced += 1;
-            let (key, rest): (&[u8], &[u8]) = (nlri.key.as_slice(), nlri.rest.as_slice());
-            let string = || rests.intern(rest, || ()).map(Rest::of_string);
-            let rest = Rest::short(rest).or_else(string);
-            let Some(rest) = rest else {
-                counters.no_room += 1;
-                continue;
-            };
-            attributes.share(number);
-            let path =
-                Path { attributes: number, rest, identifier: nlri.path_id, peer, is_stale: false };
-            let judge = |path: &Path| candidate(path, attributes, sources);
-            let ended = match rib.family.announce(key, path, judge) {
-                Some(change) => change.ended,
-                None => {
-                    counters.no_room += 1;
-                    Some(path)
+                let was_constrained = group.take().is_some_and(|it| it.identity().is_constrained);
+                rib.constrained -= usize::from(was_constrained);
+                if was_constrained && rib.constrained == 0 {
+                    rib.family.forget_had().for_each(|set| self.sets.release(set));
                 }
-            };
-            if let Some(ended) = ended {
-                release(&ended, attributes, rests);
             }
         }
-        attributes.release(number);
     }
 
-    /// Withdraws the routes of a field; returns how many those are.
-    fn withdraw(&mut self, peer: u16, field: &Field<'_>) -> u64 {
-        let Reflector { ribs, attributes, rests, sources, counters, .. } = self;
-        let rib = &mut ribs[field.family as usize];
-        let mut count = 0;
-        for nlri in field.nlris().flatten() {
-            count += 1;
-            let judge = |path: &Path| candidate(path, attributes, sources);
-            let change = rib.family.withdraw(nlri.key.as_slice(), (peer, nlri.path_id), judge);
-            if let Some(ended) = change.and_then(|change| change.ended) {
-                release(&ended, attributes, rests);
-            }
+    /// The groups of a peer are told how its membership has changed.
+    fn change(&mut self, peer: u16, delta: &Delta) {
+        let is_constrained = |group: &&mut Group| group.identity().is_constrained;
+        let members = self.members.get(usize::from(peer)).into_iter().flatten();
+        for (family, at) in members.filter(|_| !delta.is_empty()) {
+            let group = self.ribs[*family as usize].groups[*at as usize].as_mut();
+            group.filter(is_constrained).into_iter().for_each(|group| group.change(peer, delta));
         }
-        counters.withdrawn += count;
-        count
+    }
+
+    /// Nobody is told of the routes of some families before [`Reflector::begin`] (RFC 4724 section
+    /// 4.1). To be called before there are sessions.
+    pub fn defer(&mut self, families: FamilySet) {
+        self.deferred = families;
+    }
+
+    /// Returns the families of whose routes nobody is told yet.
+    pub fn deferred(&self) -> FamilySet {
+        self.deferred
+    }
+
+    /// All routes of a family are here: from now on peers are told of them.
+    pub fn begin(&mut self, family: Family) {
+        self.deferred.remove(family);
     }
 
     /// Does a bounded part of what there is to do: takes paths away, encodes what groups are told,
@@ -322,20 +355,30 @@ impl Reflector {
     /// be more.
     pub fn work(&mut self, is_ready: impl Fn(u16) -> bool) -> bool {
         let mut has_more = self.go_on_sweeping();
-        let Reflector { own, limits, ribs, attributes, rests, sources, encoder, .. } = self;
-        for rib in ribs {
-            let Rib { family, groups, next_chunk } = rib;
+        for peer in std::mem::take(&mut self.ready) {
+            match self.is_swept(peer) {
+                true => self.begin_constrained(peer),
+                false => self.ready.push(peer),
+            }
+        }
+        let Reflector { own, limits, ribs, attributes, rests, sets, sources, encoder, .. } = self;
+        for (row, rib) in protocol_bgp::families::FAMILIES.iter().zip(ribs) {
+            let Rib { family, groups, next_chunk, .. } = rib;
             let end = family.log().end();
             let (mut read, mut known) = (end, end);
             for group in groups.iter_mut().flatten() {
                 let routes = family.routes();
-                let view = View { own, routes, attributes, rests, sources };
+                let view = View { own, family, routes, sets, attributes, rests, sources };
                 let log = family.log();
+                if self.deferred.contains(row.family) {
+                    group.skip(end);
+                    continue;
+                }
                 has_more |= group.work(view, log, (encoder, next_chunk), *limits, &is_ready);
                 read = read.min(group.read());
                 known = known.min(group.known());
             }
-            family.forget(read, known, limits.routes);
+            family.forget((read, known), limits.routes, |set| sets.release(set));
         }
         has_more
     }
@@ -348,7 +391,9 @@ impl Reflector {
             members.rotate_left(1);
             let (family, at) = *members.last()?;
             let group = self.ribs[family as usize].groups[at as usize].as_mut()?;
-            if let Some(bytes) = group.next(peer, room) {
+            let membership = &self.memberships[usize::from(peer)];
+            let membership = Some(membership).filter(|_| group.identity().is_constrained);
+            if let Some(bytes) = group.next(peer, room, membership) {
                 return Some(bytes);
             }
         }
@@ -358,45 +403,21 @@ impl Reflector {
     /// Returns whether a peer has everything that it is to be told at present.
     pub fn is_done(&self, peer: u16) -> bool {
         let members = self.members.get(usize::from(peer));
-        members.into_iter().flatten().all(|&(family, at)| {
-            let rib = &self.ribs[family as usize];
-            let group = rib.groups[at as usize].as_ref();
-            group.is_none_or(|group| group.read() == rib.family.log().end() && group.is_done(peer))
-        })
-    }
-
-    /// Takes away paths of peers that are gone. Returns whether there are more.
-    fn go_on_sweeping(&mut self) -> bool {
-        let Some(sweep) = self.sweeps.first_mut() else { return false };
-        let Sweep { family, peer, cursor, only_stale } = *sweep;
-        let rib = &mut self.ribs[family as usize];
-        let end = rib.family.routes().end();
-        let last = end.min(cursor.saturating_add(SWEPT_MAX));
-        sweep.cursor = last;
-        if last == end {
-            self.sweeps.remove(0);
-        }
-        let mut going = Vec::new();
-        for number in cursor..last {
-            let paths = rib.family.routes().paths(number);
-            let is_meant = |path: &&Path| path.peer == peer && (path.is_stale || !only_stale);
-            going.extend(paths.filter(is_meant).map(|path| path.identifier));
-            for identifier in going.drain(..) {
-                let (attributes, sources) = (&self.attributes, &self.sources);
-                let judge = |path: &Path| candidate(path, attributes, sources);
-                let change = rib.family.withdraw_of(number, (peer, identifier), judge);
-                if let Some(ended) = change.and_then(|change| change.ended) {
-                    release(&ended, &mut self.attributes, &mut self.rests);
-                }
-            }
-        }
-        !self.sweeps.is_empty()
+        let is_waiting = self.ready.contains(&peer);
+        !is_waiting
+            && members.into_iter().flatten().all(|&(family, at)| {
+                let rib = &self.ribs[family as usize];
+                let group = rib.groups[at as usize].as_ref();
+                group.is_none_or(|group| {
+                    group.read() == rib.family.log().end() && group.is_done(peer)
+                })
+            })
     }
 
     /// Returns about how many bytes of memory it has.
     pub fn memory(&self) -> usize {
         let ribs: usize = self.ribs.iter().map(|rib| rib.family.memory()).sum();
-        ribs + self.attributes.memory() + self.rests.memory()
+        ribs + self.attributes.memory() + self.rests.memory() + self.sets.memory()
     }
 
     /// Returns the place up to which changes of a family are noted.
@@ -404,29 +425,3 @@ impl Reflector {
         self.ribs[family as usize].family.log().end()
     }
 }
-
-/// A path as it is compared with others.
-fn candidate(path: &Path, attributes: &Interned<Known>, sources: &[Source]) -> Candidate {
-    let source = &sources[usize::from(path.peer)];
-    let rank = attributes.known(path.attributes).map(|known| known.rank);
-    Candidate {
-        rank: rank.unwrap_or_default(),
-        teller: Teller {
-            is_external: source.kind == Kind::External,
-            identifier: source.identifier,
-            address: source.address,
-        },
-        identifier: path.identifier,
-    }
-}
-
-/// Ends the uses of a path that is gone.
-fn release(path: &Path, attributes: &mut Interned<Known>, rests: &mut Interned<()>) {
-    attributes.release(path.attributes);
-    if let Some(string) = path.rest.string() {
-        rests.release(string);
-    }
-}
-
-/// Routes that are looked at in one turn for paths that go.
-const SWEPT_MAX: u32 = 256 << 10;

@@ -4,65 +4,124 @@
 use protocol_bgp::builder::Builder;
 use protocol_bgp::families::Family;
 
-use crate::groups::export::{Exported, Identity};
-use crate::groups::stream::{Draft, Readers, Stream};
-use crate::known::Known;
-use crate::own::{Own, Source};
-use crate::table::{Interned, Routes};
-
-/// What is read to tell a group of routes.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    /// The reflector.
-    pub own: &'a Own,
-    /// The routes of the family.
-    pub routes: &'a Routes,
-    /// Attributes of all families.
-    pub attributes: &'a Interned<Known>,
-    /// What NLRI have beside their keys.
-    pub rests: &'a Interned<()>,
-    /// Who has told paths, by the number of the peer.
-    pub sources: &'a [Source],
-}
+use crate::groups::export::{DEFAULT_TARGET, Exported, Identity};
+use crate::groups::stream::{Draft, Readers, Stream, Told};
+use crate::groups::view::View;
+use crate::table::Path;
+use crate::table::targets::{EVERYBODY, NO_SET};
 
 /// Room to work in, which the groups of all families share.
 #[derive(Debug, Default)]
 pub struct Encoder {
     /// Routes that are announced: attributes, peer, route.
     announced: Vec<(u32, u16, u32)>,
-    /// Routes that are withdrawn from these readers.
-    withdrawn: Vec<(Readers, u32)>,
+    /// The same for those who have begun to ask for their targets.
+    gained: Vec<(u32, u16, u32)>,
+    /// Routes that are withdrawn from these readers: those who may know them by the first set of
+    /// targets and do not ask for the second one.
+    withdrawn: Vec<(Readers, u32, u32, u32)>,
     exported: Exported,
     draft: Draft,
 }
 
+/// Who is told of a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// Whether it is new to all readers: what is not there is not told.
+    pub is_first: bool,
+    /// Whether those are told who ask for its targets.
+    pub is_plain: bool,
+    /// Whether those are who have begun to.
+    pub is_gained: bool,
+    /// Whether those are told that it is gone who do not ask for it any more.
+    pub is_lost: bool,
+}
+
+impl How {
+    /// All are told of a route that has changed.
+    pub const CHANGED: How =
+        How { is_first: false, is_plain: true, is_gained: false, is_lost: false };
+
+    /// Whether anybody is told of it.
+    pub fn tells(self) -> bool {
+        self.is_plain || self.is_gained || self.is_lost
+    }
+
+    /// Whether anybody may know it who is not to know it any more.
+    fn takes_back(self) -> bool {
+        !self.is_first && (self.is_plain || self.is_lost)
+    }
+}
+
 impl Encoder {
-    /// Adds a route in its present state. To `first` readers it is new: what is not there is not
-    /// told.
+    /// Adds a route in its present state.
     #[inline]
-    pub fn add(&mut self, view: View<'_>, identity: &Identity, number: u32, is_first: bool) {
+    pub fn add(&mut self, view: View<'_>, identity: &Identity, number: u32, how: How) {
         let route = view.routes.route(number);
         let teller = route.teller();
         let several = route.had_several_tellers();
-        let path = route.best().filter(|path| {
-            let known = view.attributes.known(path.attributes);
-            let source = &view.sources[usize::from(path.peer)];
-            known.is_some_and(|known| identity.takes(view.own, source, known))
-        });
+        let path = identity.chooses(view, number);
+        let is_marked = identity.is_constrained || identity.family == Family::RouteTarget;
+        if is_marked || identity.tells_teller() {
+            if identity.tells_default && view.routes.with_key(number, |key| key == DEFAULT_TARGET) {
+                return;
+            }
+            return self.add_marked(view, identity, (number, path), how);
+        }
         match path {
             Some(path) => {
                 self.announced.push((path.attributes, path.peer, number));
                 // It may have been told another one's path before.
-                if several && !is_first {
-                    self.withdrawn.push((Readers::Only(path.peer), number));
+                if several && !how.is_first {
+                    self.withdrawn.push((Readers::Only(path.peer), EVERYBODY, NO_SET, number));
                 }
             }
-            None if is_first => {}
+            None if how.is_first => {}
             // Who has told the only path that there was has heard nothing of it.
             None if route.best().is_none() && !several => {
-                self.withdrawn.push((Readers::AllBut(teller), number));
+                self.withdrawn.push((Readers::AllBut(teller), EVERYBODY, NO_SET, number));
             }
-            None => self.withdrawn.push((Readers::All, number)),
+            None => self.withdrawn.push((Readers::All, EVERYBODY, NO_SET, number)),
+        }
+    }
+
+    /// The same where targets tell who is told, or where who has told a path hears of it, too.
+    fn add_marked(
+        &mut self,
+        view: View<'_>,
+        identity: &Identity,
+        (number, path): (u32, Option<Path>),
+        how: How,
+    ) {
+        let route = view.routes.route(number);
+        let several = route.had_several_tellers();
+        let had = match identity.is_constrained {
+            true => view.family.had(number).or(route.best().map(|best| view.targets_of(best))),
+            false => Some(EVERYBODY),
+        };
+        let Some(path) = path else {
+            // Of a route that was gone before anybody was told by targets nobody of those knows.
+            let Some(had) = had.filter(|_| how.takes_back()) else { return };
+            let is_one_s = route.best().is_none() && !several && !identity.tells_teller();
+            let readers = if is_one_s { Readers::AllBut(route.teller()) } else { Readers::All };
+            return self.withdrawn.push((readers, had, NO_SET, number));
+        };
+        let entry = (path.attributes, path.peer, number);
+        match how {
+            How { is_plain: true, .. } => self.announced.push(entry),
+            How { is_gained: true, .. } => self.gained.push(entry),
+            _ => {}
+        }
+        if !how.takes_back() {
+            return;
+        }
+        let had = had.unwrap_or(EVERYBODY);
+        if several && !identity.tells_teller() {
+            self.withdrawn.push((Readers::Only(path.peer), had, NO_SET, number));
+        }
+        let now = view.targets_of(&path);
+        if identity.is_constrained && (how.is_lost || had != now) {
+            self.withdrawn.push((Readers::AllBut(path.peer), had, now, number));
         }
     }
 
@@ -74,35 +133,26 @@ impl Encoder {
         (next, mark): (&mut u64, u64),
         stream: &mut Stream,
     ) {
-        self.announced.sort_unstable();
-        let announced = std::mem::take(&mut self.announced);
-        let mut rest = &announced[..];
-        while let Some(&(attributes, peer, _)) = rest.first() {
-            let same = rest.partition_point(|one| (one.0, one.1) <= (attributes, peer));
-            let (run, behind) = rest.split_at(same);
-            rest = behind;
-            let Some(known) = view.attributes.known(attributes) else { continue };
-            let source = &view.sources[usize::from(peer)];
-            let bytes = view.attributes.bytes_of(attributes);
-            let mut exported = std::mem::take(&mut self.exported);
-            identity.export(view.own, source, (known, bytes), &mut exported);
-            let mut left = run;
-            while !left.is_empty() {
-                let told = self.announce(view, identity, &exported, (left, peer));
-                left = &left[told..];
-                self.end_chunk(CHUNK_BYTES, (&mut *next, mark), stream);
-            }
-            self.exported = exported;
+        for is_gained in [false, true] {
+            let list = if is_gained { &mut self.gained } else { &mut self.announced };
+            let mut entries = std::mem::take(list);
+            entries.sort_unstable();
+            self.write_announced(view, identity, (&entries, is_gained), (&mut *next, mark), stream);
+            entries.clear();
+            *if is_gained { &mut self.gained } else { &mut self.announced } = entries;
         }
-        self.announced = announced;
-        self.announced.clear();
         self.withdrawn.sort_unstable();
         let withdrawn = std::mem::take(&mut self.withdrawn);
         let mut rest = &withdrawn[..];
-        while let Some(&(readers, _)) = rest.first() {
-            let same = rest.partition_point(|one| one.0 <= readers);
-            let numbers = rest[..same].iter().map(|one| one.1);
-            rest = &rest[self.withdraw(view, identity, numbers, readers)..];
+        while let Some(&(readers, had, now, _)) = rest.first() {
+            let same = rest.partition_point(|one| (one.0, one.1, one.2) <= (readers, had, now));
+            let numbers = rest[..same].iter().map(|one| one.3);
+            let told = match (had, now) {
+                (EVERYBODY, NO_SET) => Told::Anything,
+                (_, NO_SET) => Told::Gone(view.sets.get(had), None),
+                _ => Told::Gone(view.sets.get(had), Some(view.sets.get(now))),
+            };
+            rest = &rest[self.withdraw(view, identity, numbers, (readers, &told))..];
             self.end_chunk(CHUNK_BYTES, (&mut *next, mark), stream);
         }
         self.withdrawn = withdrawn;
@@ -111,10 +161,54 @@ impl Encoder {
         self.shrink();
     }
 
+    /// Writes routes that are announced, which are sorted, so that those with the same attributes
+    /// are one run, and runs for the same readers are together.
+    fn write_announced(
+        &mut self,
+        view: View<'_>,
+        identity: &Identity,
+        (entries, is_gained): (&[(u32, u16, u32)], bool),
+        (next, mark): (&mut u64, u64),
+        stream: &mut Stream,
+    ) {
+        let mut runs = Vec::new();
+        let mut rest = entries;
+        while let Some(&(attributes, peer, _)) = rest.first() {
+            let same = rest.partition_point(|one| (one.0, one.1) <= (attributes, peer));
+            let (run, behind) = rest.split_at(same);
+            rest = behind;
+            let Some(known) = view.attributes.known(attributes) else { continue };
+            let targets = if identity.is_constrained { known.targets } else { EVERYBODY };
+            runs.push((targets, peer, run));
+        }
+        if identity.is_constrained {
+            runs.sort_by_key(|(targets, peer, _)| (*targets, *peer));
+        }
+        let mut told = (EVERYBODY, Told::Anything);
+        for (targets, peer, mut left) in runs {
+            if told.0 != targets {
+                let set = view.sets.get(targets);
+                told = (targets, if is_gained { Told::Again(set) } else { Told::Routes(set) });
+            }
+            let attributes = left[0].0;
+            let Some(known) = view.attributes.known(attributes) else { continue };
+            let source = &view.sources[usize::from(peer)];
+            let bytes = view.attributes.bytes_of(attributes);
+            let mut exported = std::mem::take(&mut self.exported);
+            identity.export(view.own, source, (known, bytes), &mut exported);
+            while !left.is_empty() {
+                let count = self.announce(view, identity, &exported, (left, peer), &told.1);
+                left = &left[count..];
+                self.end_chunk(CHUNK_BYTES, (&mut *next, mark), stream);
+            }
+            self.exported = exported;
+        }
+    }
+
     /// Appends messages that are the same for all readers.
     pub fn append(&mut self, messages: &[u8], (next, mark): (&mut u64, u64), stream: &mut Stream) {
         self.draft.bytes.extend(messages);
-        self.draft.end_part(Readers::All);
+        self.draft.end_part(Readers::All, &Told::Anything);
         self.end_chunk(1, (next, mark), stream);
     }
 
@@ -125,17 +219,20 @@ impl Encoder {
         identity: &Identity,
         exported: &Exported,
         (run, peer): (&[(u32, u16, u32)], u16),
+        told: &Told,
     ) -> usize {
+        let readers = if identity.tells_teller() { Readers::All } else { Readers::AllBut(peer) };
         let Exported { next_hop, block, .. } = exported;
         let Identity { family, writing, .. } = identity;
         let mut builder =
             Builder::announce(&mut self.draft.bytes, writing, (*family, next_hop), block);
-        let (mut refused, mut told, mut len) = (Vec::new(), 0, 0);
+        let (mut refused, mut count, mut len) = (Vec::new(), 0, 0);
         for &(_, _, number) in run {
             if len >= CHUNK_BYTES {
                 break;
             }
-            told += 1;
+            count += 1;
+            // Where another path than the best one is told, nothing is beside the key.
             let path = view.routes.route(number).best();
             let rest = path.map(|path| path.rest).unwrap_or_default();
             let (short, short_len) = rest.bytes();
@@ -150,11 +247,11 @@ impl Encoder {
             }
         }
         builder.finish();
-        self.draft.end_part(Readers::AllBut(peer));
+        self.draft.end_part(readers, told);
         if !refused.is_empty() {
-            self.withdraw(view, identity, refused.into_iter(), Readers::AllBut(peer));
+            self.withdraw(view, identity, refused.into_iter(), (readers, &Told::Anything));
         }
-        told
+        count
     }
 
     /// Withdraws routes until a chunk is full; returns how many.
@@ -163,17 +260,17 @@ impl Encoder {
         view: View<'_>,
         identity: &Identity,
         numbers: impl Iterator<Item = u32>,
-        readers: Readers,
+        (readers, told): (Readers, &Told),
     ) -> usize {
         let Identity { family, writing, .. } = identity;
         let mut builder = Builder::withdraw(&mut self.draft.bytes, writing, *family);
         let rest: &[u8] = if *family == Family::Vpls { &[0; VPLS_REST] } else { &[] };
-        let (mut told, mut len) = (0, 0);
+        let (mut count, mut len) = (0, 0);
         for number in numbers {
             if len >= CHUNK_BYTES {
                 break;
             }
-            told += 1;
+            count += 1;
             // A key that has no room alone is longer than any message: nobody was told of it.
             let _ = view.routes.with_key(number, |key| {
                 len += key.len();
@@ -181,8 +278,8 @@ impl Encoder {
             });
         }
         builder.finish();
-        self.draft.end_part(readers);
-        told
+        self.draft.end_part(readers, told);
+        count
     }
 
     /// Ends a chunk that has this many bytes or more.
@@ -199,6 +296,7 @@ impl Encoder {
     /// Keeps no more room than is often needed.
     fn shrink(&mut self) {
         self.announced.shrink_to(KEPT_MAX);
+        self.gained.shrink_to(KEPT_MAX);
         self.withdrawn.shrink_to(KEPT_MAX);
         self.draft.bytes.shrink_to(4 * CHUNK_BYTES);
     }

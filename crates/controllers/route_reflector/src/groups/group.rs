@@ -13,11 +13,18 @@ use protocol_bgp::families::Family;
 use protocol_bgp::refresh::Refresh;
 use protocol_kit::Bytes;
 
-use crate::groups::encode::{Encoder, View};
+use crate::groups::encode::{Encoder, How};
 use crate::groups::export::Identity;
 use crate::groups::reader::{Need, Reader};
 use crate::groups::stream::Stream;
+use crate::groups::view::View;
+use crate::membership::{Delta, Membership};
+use crate::table::targets::SETS_MAX;
 use crate::table::{Log, Place};
+
+mod progress;
+
+pub use progress::{At, Progress};
 
 /// A group.
 #[derive(Debug)]
@@ -42,6 +49,8 @@ struct Walk {
     live: u64,
     stream: Stream,
     is_done: bool,
+    /// What of memberships has changed, of all who wait for that.
+    changes: Delta,
 }
 
 /// How much is kept of a stream, and done at once.
@@ -101,8 +110,21 @@ impl Group {
         reader.fall_behind(Need { all_from: 0, ..left.unwrap_or(Need::NOTHING) });
     }
 
-    /// Returns the next bytes for a peer if they are at most `room`: whole messages.
-    pub fn next(&mut self, peer: u16, room: usize) -> Option<Bytes> {
+    /// The membership of a peer has changed.
+    pub fn change(&mut self, peer: u16, delta: &Delta) {
+        if let Some(reader) = self.readers.get_mut(&peer) {
+            reader.change(delta);
+        }
+    }
+
+    /// Returns the next bytes for a peer if they are at most `room`: whole messages, of what its
+    /// membership asks for; where there is none, of everything.
+    pub fn next(
+        &mut self,
+        peer: u16,
+        room: usize,
+        membership: Option<&Membership>,
+    ) -> Option<Bytes> {
         let reader = self.readers.get_mut(&peer)?;
         if reader.need.is_some() {
             return None;
@@ -121,7 +143,7 @@ impl Group {
                 }
             };
             let chunk = if is_of_walk { walk } else { live }?;
-            let range = chunk.next(peer, from);
+            let range = chunk.next(peer, from, |told| reader.takes(told, membership));
             if range.as_ref().is_some_and(|range| range.len() > room) {
                 reader.within = Some((is_of_walk, from));
                 return None;
@@ -142,6 +164,11 @@ impl Group {
                 return Some(bytes.slice(range.start as usize..range.end as usize));
             }
         }
+    }
+
+    /// Nobody is told anything yet: all are newcomers, whose walks begin later.
+    pub fn skip(&mut self, end: Place) {
+        self.read = end;
     }
 
     /// Encodes what there is to be told, a bounded part of it. Returns whether there was something.
@@ -179,7 +206,7 @@ impl Group {
             if let Some(number) = log.get(self.read)
                 && view.routes.route(number).changed == self.read.short()
             {
-                encoder.add(view, &self.identity, number, false);
+                encoder.add(view, &self.identity, number, How::CHANGED);
             }
             self.read = Place(self.read.0 + 1);
         }
@@ -192,12 +219,19 @@ impl Group {
 
     /// Begins a walk for those who need one and take bytes.
     fn begin_walk(&mut self, is_ready: impl Fn(u16) -> bool) {
+        self.end_walks();
         let mut waiting = Vec::new();
         let mut need: Option<Need> = None;
-        for (peer, reader) in &self.readers {
-            let Some(own) = reader.need.filter(|_| is_ready(*peer)) else { continue };
+        let mut changes = Delta::default();
+        for (peer, reader) in &mut self.readers {
+            if !is_ready(*peer) {
+                continue;
+            }
+            reader.begins_change();
+            let Some(own) = reader.need else { continue };
             if let Some(both) = need.map_or(Some(own), |need| need.or(own)) {
                 need = Some(both);
+                reader.change.iter().for_each(|delta| changes.extend(delta));
                 waiting.push(*peer);
             }
         }
@@ -208,7 +242,8 @@ impl Group {
         let latest = lives.max().unwrap_or(live_start);
         let at_hand = |walk: &&Walk| {
             let is_whole = walk.stream.start() == 0 && walk.live >= live_start;
-            walk.need == need && is_whole && walk.live >= latest
+            let is_same = walk.need == need && !need.has_changes();
+            is_same && is_whole && walk.live >= latest
         };
         let (number, live) = match self.walks.iter().find(at_hand) {
             Some(walk) => (walk.number, walk.live),
@@ -217,14 +252,15 @@ impl Group {
                 let (number, live) = (self.next_walk, self.live.end());
                 self.next_walk = self.next_walk.wrapping_add(1);
                 let (cursor, stream) = (need.start(), Stream::default());
-                self.walks.push(Walk { number, need, cursor, live, stream, is_done: false });
+                let is_done = false;
+                self.walks.push(Walk { number, need, cursor, live, stream, is_done, changes });
                 (number, live)
             }
         };
         for peer in waiting {
             if let Some(reader) = self.readers.get_mut(&peer) {
                 let live = reader.live.or(Some(live));
-                *reader = Reader { live, walk: Some((number, 0)), ..Reader::default() };
+                (reader.live, reader.walk, reader.need) = (live, Some((number, 0)), None);
             }
         }
     }
@@ -246,15 +282,22 @@ impl Group {
             let mark = walk.cursor;
             let end = view.routes.end();
             let last = end.min(mark.saturating_add(limits.routes as u32));
+            let mut known = Vec::new();
             for number in mark..last {
-                if walk.need.has(number, view.routes.route(number)) && view.routes.is_used(number) {
-                    encoder.add(view, &self.identity, number, walk.need.is_first());
+                let how = walk.how(view, number, &mut known);
+                if how.tells() && view.routes.is_used(number) {
+                    encoder.add(view, &self.identity, number, how);
                 }
             }
             walk.cursor = last;
             let is_again = self.identity.has_enhanced_refresh && walk.need.is_again();
-            if is_again && walk.stream.end() == 0 {
+            let begins = walk.stream.end() == 0;
+            if is_again && begins {
                 let message = says(Refresh::Begins, self.identity.family);
+                encoder.append(&message, (&mut *next, u64::from(mark)), &mut walk.stream);
+            }
+            if self.identity.tells_default && begins && walk.need.all_from == 0 {
+                let message = self.identity.default_target(view.own);
                 encoder.append(&message, (&mut *next, u64::from(mark)), &mut walk.stream);
             }
             let place = (&mut *next, u64::from(mark));
@@ -327,7 +370,7 @@ impl Group {
                     continue;
                 };
                 if walk.is_done && at == walk.stream.end() {
-                    reader.walk = None;
+                    (reader.walk, reader.change) = (None, None);
                 } else {
                     first = Some(first.map_or(at, |first| first.min(at)));
                 }
@@ -366,7 +409,8 @@ impl Group {
                 let walk = self.walks.iter().find(|walk| walk.number == number)?;
                 (!walk.is_done || at < walk.stream.end()).then_some(())
             });
-            reader.need.is_none() && reader.live == Some(self.live.end()) && walk.is_none()
+            let knows_all = reader.need.is_none() && reader.later.is_none();
+            knows_all && reader.live == Some(self.live.end()) && walk.is_none()
         };
         self.readers.get(&peer).is_none_or(is_done)
     }
@@ -379,6 +423,40 @@ impl Group {
             peers: self.readers.len(),
             walking: self.readers.values().filter(walking).count(),
             bytes: self.live.len() + walks,
+        }
+    }
+}
+
+impl Walk {
+    /// What of a route is told. `known` has what the changes say of sets of targets, by number.
+    fn how(&self, view: View<'_>, number: u32, known: &mut Vec<Option<(bool, bool)>>) -> How {
+        let route = view.routes.route(number);
+        let is_plain = self.need.has(number, route);
+        let is_first = self.need.is_first();
+        if number < self.need.changes_from {
+            return How { is_first, is_plain, ..How::default() };
+        }
+        let find = |set: u32| {
+            let targets = view.sets.get(set);
+            (self.changes.gained.has(&targets), self.changes.lost.has(&targets))
+        };
+        let mut has = |set: u32| {
+            let place = set as usize;
+            if place >= known.len() && place < SETS_MAX {
+                known.resize(place + 1, None);
+            }
+            match known.get_mut(place) {
+                Some(known) => *known.get_or_insert_with(|| find(set)),
+                None => find(set),
+            }
+        };
+        let now = route.best().map(|path| view.targets_of(path));
+        let had = view.family.had(number).or(now);
+        How {
+            is_first,
+            is_plain,
+            is_gained: now.is_some_and(|set| has(set).0),
+            is_lost: had.is_some_and(|set| has(set).1),
         }
     }
 }

@@ -4,8 +4,11 @@
 //!  log of changes --> encode --> live stream ----+
 //!  table ----------> encode --> first tables ----+--> a peer reads both in the order of their chunks
 //! ```
-//! The files in reading order: [`export`] is what a group is told of a path, [`stream`] what it is
-//! told in, [`encode`] makes one of the other, [`group`] has the readers and their places.
+//! The files in reading order: [`view`] is what is read, [`export`] what a group is told of a path,
+//! [`stream`] what it is told in, [`encode`] makes one of the other, [`group`] has the readers and
+//! their places.
+
+pub mod view;
 
 pub mod export;
 

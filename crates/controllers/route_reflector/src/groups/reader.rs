@@ -1,9 +1,11 @@
 //! The place of a peer in what its group is told.
 
+use crate::groups::stream::Told;
+use crate::membership::{Delta, Membership};
 use crate::table::{Place, Route};
 
 /// A peer that reads.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reader {
     /// The next chunk of the live stream; `None` if it follows none yet, or has lost its place.
     pub live: Option<u64>,
@@ -13,6 +15,10 @@ pub(super) struct Reader {
     pub within: Option<(bool, u32)>,
     /// What it needs before it can go on to read; nothing is read meanwhile.
     pub need: Option<Need>,
+    /// What of its membership has changed of which its walk, or the one that it needs, tells it.
+    pub change: Option<Box<Delta>>,
+    /// What has changed since then, of which another walk will.
+    pub later: Option<Box<Delta>>,
 }
 
 /// What a peer has to be told of the table.
@@ -25,6 +31,8 @@ pub(super) struct Need {
     pub since: Option<Place>,
     /// From which route on it is told what has changed since then.
     pub since_from: u32,
+    /// From which route on it is told what a change of its membership adds and takes.
+    pub changes_from: u32,
     /// Whether it is one who comes, and is told when that is all (RFC 4724 section 2).
     pub is_newcomer: bool,
 }
@@ -34,12 +42,56 @@ impl Reader {
     pub fn fall_behind(&mut self, need: Need) {
         (self.walk, self.within, self.need) = (None, None, Some(need));
     }
+
+    /// Its membership has changed.
+    pub fn change(&mut self, delta: &Delta) {
+        // Nothing was told yet.
+        if self.need != Some(Need::ALL) {
+            self.later.get_or_insert_default().extend(delta);
+        }
+    }
+
+    /// Whether it has to be told of a change, and can begin with that.
+    pub fn begins_change(&mut self) -> bool {
+        let is_free = self.need.is_none() && self.walk.is_none();
+        if !is_free || self.later.is_none() {
+            return false;
+        }
+        (self.change, self.need) = (self.later.take(), Some(Need::CHANGES));
+        true
+    }
+
+    /// Whether it takes what is told so. What it asks for may have changed since that was written,
+    /// and before it knows what that takes and adds.
+    pub fn takes(&self, told: &Told, membership: Option<&Membership>) -> bool {
+        let Some(membership) = membership else { return true };
+        let changes = [self.change.as_deref(), self.later.as_deref()];
+        match told {
+            Told::Anything => true,
+            Told::Routes(targets) => membership.wants(targets),
+            Told::Again(targets) => {
+                membership.wants(targets) && !membership.has_wanted(targets, changes)
+            }
+            Told::Gone(had, now) => {
+                membership.may_have_wanted(had, changes)
+                    && !now.as_ref().is_some_and(|now| membership.wants(now))
+            }
+        }
+    }
 }
 
 impl Need {
     /// Nothing.
-    pub const NOTHING: Need =
-        Need { all_from: u32::MAX, since: None, since_from: 0, is_newcomer: false };
+    pub const NOTHING: Need = Need {
+        all_from: u32::MAX,
+        since: None,
+        since_from: 0,
+        changes_from: u32::MAX,
+        is_newcomer: false,
+    };
+
+    /// What a change of a membership adds and takes.
+    pub const CHANGES: Need = Need { changes_from: 0, ..Need::NOTHING };
 
     /// Everything, of one who comes.
     pub const ALL: Need = Need { all_from: 0, is_newcomer: true, ..Need::NOTHING };
@@ -50,6 +102,11 @@ impl Need {
         let is_there = number >= self.all_from && route.best().is_some();
         let has_changed = |place: Place| place.is_behind(route.changed);
         is_there || number >= self.since_from && self.since.is_some_and(has_changed)
+    }
+
+    /// Whether it is told what a change of a membership adds and takes.
+    pub fn has_changes(&self) -> bool {
+        self.changes_from < u32::MAX
     }
 
     /// Whether it is told again what it knows.
@@ -65,13 +122,19 @@ impl Need {
 
     /// The first route of which it may have to be told.
     pub fn start(&self) -> u32 {
-        if self.since.is_some() { self.all_from.min(self.since_from) } else { self.all_from }
+        let since_from = self.since.map_or(u32::MAX, |_| self.since_from);
+        self.all_from.min(since_from).min(self.changes_from)
     }
 
     /// What is left of it when all routes before a number were told.
     pub fn from(self, number: u32) -> Need {
-        let (all_from, since_from) = (self.all_from.max(number), self.since_from.max(number));
-        Need { all_from, since_from, ..self }
+        let from = |place: u32| place.max(number);
+        Need {
+            all_from: from(self.all_from),
+            since_from: from(self.since_from),
+            changes_from: from(self.changes_from),
+            ..self
+        }
     }
 
     /// The same of one who does not know either what has happened from a place on.
@@ -82,9 +145,8 @@ impl Need {
 
     /// What covers both; `None` if that would be much more than one of them.
     pub fn or(self, other: Need) -> Option<Need> {
-        let differ = (self.all_from, self.is_newcomer, self.since.is_some())
-            != (other.all_from, other.is_newcomer, other.since.is_some());
-        if differ {
+        let shape = |it: Need| (it.all_from, it.changes_from, it.is_newcomer, it.since.is_some());
+        if shape(self) != shape(other) {
             return None;
         }
         let since = self.since.min(other.since);

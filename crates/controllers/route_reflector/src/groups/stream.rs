@@ -8,8 +8,11 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use protocol_kit::Bytes;
+
+use crate::table::Targets;
 
 /// A piece of a stream.
 #[derive(Clone, Debug)]
@@ -24,13 +27,31 @@ pub struct Chunk {
     pub bytes: Bytes,
     /// For whom they are: each part goes from the end of the one before to its own.
     parts: Vec<Part>,
+    /// Bytes that its stream had before it.
+    before: u64,
 }
 
 /// Consecutive messages for the same readers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     end: u32,
     readers: Readers,
+    /// `None` for [`Told::Anything`]: there are many of those.
+    told: Option<Arc<Told>>,
+}
+
+/// What a part tells, where peers are told by route targets (RFC 4684).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// What targets are no matter of.
+    Anything,
+    /// Routes with these targets.
+    Routes(Targets),
+    /// The same for those who have begun to ask for these targets.
+    Again(Targets),
+    /// That routes are gone which may be known by the first targets, from whoever does not ask for
+    /// them by the second ones, which they have now; `None` where there is no route for anybody.
+    Gone(Targets, Option<Targets>),
 }
 
 /// Who reads a part.
@@ -60,6 +81,8 @@ pub struct Stream {
     first: u64,
     /// Bytes of those that are kept.
     len: usize,
+    /// Bytes of all that there were.
+    total: u64,
 }
 
 impl Readers {
@@ -75,14 +98,19 @@ impl Readers {
 }
 
 impl Draft {
-    /// Ends a part: what was written since the last one is for these readers.
-    pub fn end_part(&mut self, readers: Readers) {
+    /// Ends a part: what was written since the last one is for these readers, and tells this.
+    pub fn end_part(&mut self, readers: Readers, told: &Told) {
         let end = self.bytes.len() as u32;
+        let marked = Some(told).filter(|told| **told != Told::Anything);
+        let is_same = |last: &Part| last.readers == readers && last.told.as_deref() == marked;
         match self.parts.last_mut() {
             Some(last) if last.end == end => {}
-            Some(last) if last.readers == readers => last.end = end,
+            Some(last) if is_same(last) => last.end = end,
             None if end == 0 => {}
-            _ => self.parts.push(Part { end, readers }),
+            _ => {
+                let told = marked.map(|told| Arc::new(told.clone()));
+                self.parts.push(Part { end, readers, told });
+            }
         }
     }
 
@@ -97,6 +125,7 @@ impl Draft {
             mark,
             bytes: Bytes::copy_from_slice(&self.bytes),
             parts: self.parts.clone(),
+            before: 0,
         };
         self.bytes.clear();
         self.parts.clear();
@@ -105,13 +134,16 @@ impl Draft {
 }
 
 impl Chunk {
-    /// Returns the next bytes for a peer that has all before `from`; `None` behind the last ones.
-    pub fn next(&self, peer: u16, from: u32) -> Option<Range<u32>> {
+    /// Returns the next bytes for a peer that has all before `from` and takes what is told so;
+    /// `None` behind the last ones.
+    pub fn next(&self, peer: u16, from: u32, takes: impl Fn(&Told) -> bool) -> Option<Range<u32>> {
         let mut place = self.parts.partition_point(|part| part.end <= from);
         let mut start = from;
+        let told = |part: &Part| part.told.as_deref().is_none_or(&takes);
+        let is_for = |part: &Part| part.readers.has(peer) && told(part);
         while let Some(part) = self.parts.get(place) {
-            if part.readers.has(peer) {
-                let more = self.parts[place + 1..].iter().take_while(|part| part.readers.has(peer));
+            if is_for(part) {
+                let more = self.parts[place + 1..].iter().take_while(|part| is_for(part));
                 return Some(start..more.last().unwrap_or(part).end);
             }
             start = part.end;
@@ -123,7 +155,9 @@ impl Chunk {
 
 impl Stream {
     /// Adds a chunk.
-    pub fn push(&mut self, chunk: Chunk) {
+    pub fn push(&mut self, mut chunk: Chunk) {
+        chunk.before = self.total;
+        self.total += chunk.bytes.len() as u64;
         self.len += chunk.bytes.len();
         self.chunks.push_back(chunk);
     }
@@ -141,6 +175,11 @@ impl Stream {
     /// Returns the chunk at a place; `None` where it is not kept, or not there yet.
     pub fn get(&self, place: u64) -> Option<&Chunk> {
         self.chunks.get(usize::try_from(place.checked_sub(self.first)?).ok()?)
+    }
+
+    /// Returns the bytes from a place on, if they are kept.
+    pub fn behind(&self, place: u64) -> u64 {
+        self.get(place).map_or(0, |chunk| self.total - chunk.before)
     }
 
     /// Returns the bytes of the chunks that are kept.
@@ -182,13 +221,13 @@ mod tests {
             ("five", Readers::All),
         ] {
             draft.bytes.extend(text.bytes());
-            draft.end_part(readers);
+            draft.end_part(readers, &Told::Anything);
         }
         let chunk = draft.finish(7, 0).expect("something was written");
         assert!(draft.finish(8, 0).is_none());
         let read = |peer| {
             let (mut text, mut from) = (String::new(), 0);
-            while let Some(range) = chunk.next(peer, from) {
+            while let Some(range) = chunk.next(peer, from, |_| true) {
                 from = range.end;
                 text.push_str(
                     std::str::from_utf8(&chunk.bytes[range.start as usize..range.end as usize])
@@ -200,8 +239,25 @@ mod tests {
         };
         assert_eq!(read(1), "onetwothree five ");
         assert_eq!(read(3), "one fourfive ");
-        assert_eq!(chunk.next(3, 1), Some(1..3), "from within a part");
+        assert_eq!(chunk.next(3, 1, |_| true), Some(1..3), "from within a part");
         assert_eq!(chunk.parts.len(), 4, "parts for the same readers are one");
+    }
+
+    /// - `route-reflector`, RFC 4684 section 6: parts are skipped by their place
+    #[test]
+    fn a_reader_skips_what_it_does_not_ask_for() {
+        let set = |target: u64| Targets(Some([target].as_slice().into()));
+        let mut draft = Draft::default();
+        for (text, target) in [("one", 1), ("two", 2), ("three", 2), ("four", 3)] {
+            draft.bytes.extend(text.bytes());
+            draft.end_part(Readers::All, &Told::Routes(set(target)));
+        }
+        let chunk = draft.finish(7, 0).expect("something was written");
+        let asks = |wanted: &'static [u64]| move |told: &Told| matches!(told, Told::Routes(Targets(Some(it))) if wanted.contains(&it[0]));
+        assert_eq!(chunk.parts.len(), 3, "parts with the same targets are one");
+        assert_eq!(chunk.next(1, 0, asks(&[2, 3])), Some(3..15));
+        assert_eq!(chunk.next(1, 0, asks(&[3])), Some(11..15));
+        assert_eq!(chunk.next(1, 11, asks(&[1, 2])), None);
     }
 
     #[test]
@@ -209,12 +265,13 @@ mod tests {
         let mut stream = Stream::default();
         for number in 0..3 {
             let mut draft = Draft { bytes: vec![0; 10], parts: Vec::new() };
-            draft.end_part(Readers::All);
+            draft.end_part(Readers::All, &Told::Anything);
             stream.push(draft.finish(number, 0).expect("bytes"));
         }
         stream.forget_before(2);
         assert_eq!((stream.start(), stream.end(), stream.len()), (2, 3, 10));
         assert!(stream.get(1).is_none() && stream.get(3).is_none());
         assert_eq!(stream.get(2).map(|chunk| chunk.number), Some(2));
+        assert_eq!([1, 2, 3].map(|place| stream.behind(place)), [0, 10, 0]);
     }
 }

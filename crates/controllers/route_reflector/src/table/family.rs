@@ -3,6 +3,9 @@
 
 use std::collections::VecDeque;
 
+use hashbrown::HashTable;
+use tables::hash::Keyed;
+
 use crate::table::decision::{self, Candidate, Rules};
 use crate::table::log::{Log, Place};
 use crate::table::routes::{Path, Routes};
@@ -12,9 +15,10 @@ use crate::table::routes::{Path, Routes};
 pub struct Family {
     routes: Routes,
     log: Log,
-    /// Routes without a path of which all readers of the log know, and when they went: who is told
-    /// of the table by itself may not.
+    /// Routes without a path, or with other targets than before, of which all readers of the log
+    /// know, and since when: who is told of the table by itself may not.
     gone: VecDeque<(Place, u32)>,
+    had: Had,
     rules: Rules,
     /// Whether somebody is told of all paths, not of the best ones alone (RFC 7911).
     tells_all: bool,
@@ -29,6 +33,44 @@ pub struct Change {
     pub ended: Option<Path>,
     /// Whether others have to be told.
     pub is_noted: bool,
+    /// The number of the route.
+    pub number: u32,
+    /// The path that was the best one before.
+    pub before: Option<Path>,
+}
+
+/// Of routes that have had other targets than they have now, the number of the set of all that they
+/// may be known by.
+#[derive(Debug)]
+struct Had {
+    sets: HashTable<(u32, u32)>,
+    keyed: Keyed,
+}
+
+impl Had {
+    fn get(&self, route: u32) -> Option<u32> {
+        if self.sets.is_empty() {
+            return None;
+        }
+        let hash = self.keyed.of2(u64::from(route), 0);
+        self.sets.find(hash, |one| one.0 == route).map(|one| one.1)
+    }
+
+    /// Puts a set in the place of the one that was there, which is returned.
+    fn put(&mut self, route: u32, set: Option<u32>) -> Option<u32> {
+        let Had { sets, keyed } = self;
+        let hash_of = |one: &(u32, u32)| keyed.of2(u64::from(one.0), 0);
+        let hash = hash_of(&(route, 0));
+        match (sets.find_entry(hash, |one| one.0 == route), set) {
+            (Ok(mut known), Some(set)) => Some(std::mem::replace(known.get_mut(), (route, set)).1),
+            (Ok(known), None) => Some(known.remove().0.1),
+            (Err(_), Some(set)) => {
+                sets.insert_unique(hash, (route, set), hash_of);
+                None
+            }
+            (Err(_), None) => None,
+        }
+    }
 }
 
 impl Family {
@@ -38,6 +80,7 @@ impl Family {
             routes: Routes::new(secret),
             log: Log::default(),
             gone: VecDeque::new(),
+            had: Had { sets: HashTable::new(), keyed: Keyed::new(secret) },
             rules,
             tells_all: false,
             candidates: Vec::new(),
@@ -49,6 +92,11 @@ impl Family {
     #[inline]
     pub fn routes(&self) -> &Routes {
         &self.routes
+    }
+
+    /// Returns how paths are compared.
+    pub fn rules(&self) -> Rules {
+        self.rules
     }
 
     /// Returns the log.
@@ -73,10 +121,9 @@ impl Family {
         let number = self.routes.find_or_add(key)?;
         let before = self.routes.route(number).best().copied();
         let ended = self.routes.put(number, path);
-        if Path::tell_the_same(ended.as_ref(), Some(&path)) {
-            return Some(Change { ended, is_noted: false });
-        }
-        Some(Change { ended, is_noted: self.choose(number, before, judge) })
+        let is_same = Path::tell_the_same(ended.as_ref(), Some(&path));
+        let is_noted = !is_same && self.choose(number, before, judge);
+        Some(Change { ended, is_noted, number, before })
     }
 
     /// A peer withdraws the path to a key that it told by an identifier. `None` where there is
@@ -100,7 +147,30 @@ impl Family {
     ) -> Option<Change> {
         let before = self.routes.route(number).best().copied();
         let ended = self.routes.take(number, told)?;
-        Some(Change { ended: Some(ended), is_noted: self.choose(number, before, judge) })
+        let is_noted = self.choose(number, before, judge);
+        Some(Change { ended: Some(ended), is_noted, number, before })
+    }
+
+    /// Returns the set of the targets that a route may be known by, where that is another one than
+    /// the present one.
+    #[inline]
+    pub fn had(&self, number: u32) -> Option<u32> {
+        self.had.get(number)
+    }
+
+    /// Notes that set, or that it is the present one. Returns what was noted before.
+    pub fn note_had(&mut self, number: u32, set: Option<u32>) -> Option<u32> {
+        self.had.put(number, set)
+    }
+
+    /// Forgets what all routes have had, and returns it.
+    pub fn forget_had(&mut self) -> impl Iterator<Item = u32> {
+        std::mem::take(&mut self.had.sets).into_iter().map(|one| one.1)
+    }
+
+    /// Returns the place of the best candidate; 0 where there is none.
+    pub fn best(&self, candidates: &[Candidate]) -> usize {
+        decision::best(candidates, self.rules, &mut Vec::new())
     }
 
     /// Marks all paths of a peer as stale. One that is told again is not.
@@ -137,12 +207,19 @@ impl Family {
 
     /// All readers of the log are at a place or behind it, and whoever is told of the table by
     /// itself knows all changes before another one: forgets what nobody has to be told any more, at
-    /// most `most` entries. Returns whether that was all.
-    pub fn forget(&mut self, read: Place, known: Place, most: usize) -> bool {
+    /// most `most` entries. `release` ends the use of a set of targets. Returns whether that was
+    /// all.
+    pub fn forget(
+        &mut self,
+        (read, known): (Place, Place),
+        most: usize,
+        mut release: impl FnMut(u32),
+    ) -> bool {
         for _ in 0..most {
             let Some((place, number)) = self.log.forget_before(read) else { break };
             let route = self.routes.route(number);
-            if route.changed == place.short() && route.best().is_none() {
+            let has_had = route.best().is_none() || self.had.get(number).is_some();
+            if route.changed == place.short() && has_had {
                 self.gone.push_back((place, number));
             }
         }
@@ -152,19 +229,40 @@ impl Family {
                 break;
             }
             self.gone.pop_front();
+            if number >= self.routes.end() {
+                continue;
+            }
             let route = self.routes.route(number);
             // It may have come back, and gone again.
-            if route.changed == place.short() && route.best().is_none() {
+            if route.changed != place.short() || !self.routes.is_used(number) {
+                continue;
+            }
+            self.had.put(number, None).into_iter().for_each(&mut release);
+            if route.best().is_none() {
                 self.routes.forget(number);
             }
+        }
+        if self.gone.is_empty() {
+            self.gone.shrink_to(KEPT_MAX);
         }
         let is_read = self.log.start() >= read.min(self.log.end());
         is_read && self.gone.front().is_none_or(|(place, _)| *place >= known)
     }
 
+    /// Returns how many bytes of memory are used; others of [`Family::memory`] are free.
+    pub fn used(&self) -> usize {
+        let gone = self.gone.len() * size_of::<(Place, u32)>();
+        let had = self.had.sets.len() * 2 * 9 * 8 / 7;
+        self.routes.used() + self.log.used() + gone + had
+    }
+
     /// Returns how many bytes of memory it has.
     pub fn memory(&self) -> usize {
         let gone = self.gone.capacity() * size_of::<(Place, u32)>();
-        self.routes.memory() + self.log.memory() + gone
+        let had = self.had.sets.capacity() * 9 * 8 / 7;
+        self.routes.memory() + self.log.memory() + gone + had
     }
 }
+
+/// Routes that have gone for which there stays room.
+const KEPT_MAX: usize = 4 << 10;

@@ -4,13 +4,15 @@
 use hashbrown::HashTable;
 use tables::hash::Keyed;
 
+use crate::table::free::{Free, cut, has_much_room};
+
 /// Byte strings by number, each with what is known of it. Who keeps a number counts as its user;
 /// without users a string is forgotten and its number given to another one.
 #[derive(Debug)]
 pub struct Interned<T> {
     entries: Vec<Entry<T>>,
     index: HashTable<u32>,
-    free: Vec<u32>,
+    free: Free,
     keyed: Keyed,
     /// Bytes of all strings.
     bytes: usize,
@@ -30,7 +32,7 @@ impl<T> Interned<T> {
         Interned {
             entries: Vec::new(),
             index: HashTable::new(),
-            free: Vec::new(),
+            free: Free::default(),
             keyed: Keyed::new(secret),
             bytes: 0,
         }
@@ -47,7 +49,7 @@ impl<T> Interned<T> {
             return Some(number);
         }
         let entry = Entry { bytes: bytes.into(), users: 1, known: Some(know()) };
-        let number = match self.free.pop() {
+        let number = match self.free.take(entries.len()) {
             Some(number) => {
                 entries[number as usize] = entry;
                 number
@@ -65,6 +67,12 @@ impl<T> Interned<T> {
         Some(number)
     }
 
+    /// Returns the number of a string that somebody uses.
+    pub fn find(&self, bytes: &[u8]) -> Option<u32> {
+        let is_it = |at: &u32| *self.entries[*at as usize].bytes == *bytes;
+        self.index.find(hash(&self.keyed, bytes), is_it).copied()
+    }
+
     /// Makes the caller a user of a string once more.
     pub fn share(&mut self, number: u32) {
         // One that so many use stays for ever.
@@ -72,23 +80,31 @@ impl<T> Interned<T> {
         *users = users.saturating_add(1);
     }
 
-    /// Ends a use.
-    pub fn release(&mut self, number: u32) {
+    /// Ends a use. After the last one it returns what was known.
+    pub fn release(&mut self, number: u32) -> Option<T> {
         let entry = &mut self.entries[number as usize];
         if entry.users == u32::MAX {
-            return;
+            return None;
         }
         entry.users -= 1;
         if entry.users > 0 {
-            return;
+            return None;
         }
         let hash = hash(&self.keyed, &entry.bytes);
         if let Ok(found) = self.index.find_entry(hash, |at| *at == number) {
             found.remove();
         }
         self.bytes -= entry.bytes.len();
-        (entry.bytes, entry.known) = (Box::default(), None);
-        self.free.push(number);
+        entry.bytes = Box::default();
+        let known = entry.known.take();
+        cut(&mut self.entries, |entry| entry.known.is_none());
+        self.free.add(number, self.entries.len());
+        let Interned { entries, index, keyed, .. } = self;
+        if has_much_room(index.len(), index.capacity()) {
+            let hash_of = |at: &u32| self::hash(keyed, &entries[*at as usize].bytes);
+            index.shrink_to(index.len() * 2, hash_of);
+        }
+        known
     }
 
     /// Returns the bytes of a string.
@@ -116,9 +132,20 @@ impl<T> Interned<T> {
         self.index.is_empty()
     }
 
+    /// Returns a number above that of every string.
+    pub fn end(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
     /// Returns the numbers of all strings.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.index.iter().copied()
+    }
+
+    /// Returns about how many bytes of memory are used; others of [`Interned::memory`] are free.
+    pub fn used(&self) -> usize {
+        // An index may have twice as many places as it has strings.
+        self.bytes + self.len() * (size_of::<Entry<T>>() + 2 * (size_of::<u32>() + 1) * 8 / 7)
     }
 
     /// Returns about how many bytes of memory they have.

@@ -17,6 +17,8 @@ pub struct Keys {
     bytes: Vec<u8>,
     /// Places of keys that are gone, by their room.
     free: BTreeMap<usize, Vec<u64>>,
+    /// Bytes of those.
+    free_bytes: usize,
 }
 
 impl Key {
@@ -61,7 +63,10 @@ impl Keys {
         }
         let room = room(bytes.len());
         let at = match self.free.get_mut(&room).and_then(Vec::pop) {
-            Some(at) => at,
+            Some(at) => {
+                self.free_bytes -= room;
+                at
+            }
             None => {
                 let at = self.bytes.len();
                 self.bytes.resize(at + room, 0);
@@ -75,7 +80,12 @@ impl Keys {
     /// Gives a key's place to another one.
     pub fn forget(&mut self, key: Key) {
         if key.len() > SHORT_MAX {
+            self.free_bytes += room(key.len());
             self.free.entry(room(key.len())).or_default().push(key.0 >> LEN_BITS);
+            // Where there is no key, no place is one's.
+            if self.free_bytes == self.bytes.len() {
+                *self = Keys::default();
+            }
         }
     }
 
@@ -87,6 +97,11 @@ impl Keys {
             return with(&key.0.to_le_bytes()[2..2 + len]);
         }
         with(&self.bytes[(key.0 >> LEN_BITS) as usize..][..len])
+    }
+
+    /// Returns how many bytes of them are used.
+    pub fn used(&self) -> usize {
+        self.bytes.len() - self.free_bytes
     }
 
     /// Returns how many bytes of memory they have.

@@ -67,6 +67,11 @@ impl Log {
         Some((Place(self.first - 1), route))
     }
 
+    /// Returns how many bytes of that are used.
+    pub fn used(&self) -> usize {
+        self.entries.len() * size_of::<u32>()
+    }
+
     /// Returns how many bytes of memory it has.
     pub fn memory(&self) -> usize {
         self.entries.capacity() * size_of::<u32>()

@@ -3,17 +3,24 @@
 //! ```text
 //!  UPDATE --> attribute block, interned --> path of a route --> best path --> log of changes
 //! ```
-//! Nothing of it is kept for each peer. The files in reading order: [`interned`] keeps what many
-//! have in common, [`keys`] and [`routes`] are the table, [`decision`] chooses among paths, [`log`]
-//! is read by whoever tells others.
+//! Nothing of it is kept for each peer. The files in reading order: `free` gives memory back,
+//! [`interned`] keeps what many have in common, [`targets`] the sets of route targets, [`keys`] and
+//! [`routes`] are the table, [`decision`] chooses among paths, [`mod@losses`] says why, [`log`] is
+//! read by whoever tells others.
+
+mod free;
 
 pub mod interned;
+
+pub mod targets;
 
 pub mod keys;
 
 pub mod routes;
 
 pub mod decision;
+
+pub mod losses;
 
 pub mod log;
 
@@ -27,3 +34,4 @@ pub use family::{Change, Family};
 pub use interned::Interned;
 pub use log::{Log, Place};
 pub use routes::{NONE, Path, Rest, Route, Routes};
+pub use targets::{Sets, Targets};

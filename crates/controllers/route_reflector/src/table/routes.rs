@@ -8,6 +8,7 @@
 use hashbrown::HashTable;
 use tables::hash::Keyed;
 
+use crate::table::free::{Free, cut, has_much_room};
 use crate::table::interned::hash;
 use crate::table::keys::{Key, Keys};
 
@@ -52,13 +53,15 @@ pub struct Routes {
     keys: Keys,
     index: Vec<HashTable<u32>>,
     routes: Vec<Route>,
-    free: Vec<u32>,
+    free: Free,
     further: Vec<Further>,
-    free_further: Vec<u32>,
+    free_further: Free,
     keyed: Keyed,
     /// Routes that have a path.
     live: usize,
     paths: usize,
+    /// Routes that are not free.
+    used: usize,
 }
 
 /// A path that is not the best one.
@@ -146,12 +149,13 @@ impl Routes {
             keys: Keys::default(),
             index: (0..SHARDS).map(|_| HashTable::new()).collect(),
             routes: Vec::new(),
-            free: Vec::new(),
+            free: Free::default(),
             further: Vec::new(),
-            free_further: Vec::new(),
+            free_further: Free::default(),
             keyed: Keyed::new(secret),
             live: 0,
             paths: 0,
+            used: 0,
         }
     }
 
@@ -179,16 +183,23 @@ impl Routes {
         .copied()
     }
 
+    /// Returns whether a peer has told a path to a key by an identifier.
+    pub fn has(&self, key: &[u8], (peer, identifier): (u16, u32)) -> bool {
+        let mut paths = self.find(key).into_iter().flat_map(|number| self.paths(number));
+        paths.any(|path| (path.peer, path.identifier) == (peer, identifier))
+    }
+
     /// Returns the number of a route, which is new and without a path if it was not there; `None`
     /// where there are no more numbers.
     pub fn find_or_add(&mut self, key: &[u8]) -> Option<u32> {
         if let Some(known) = self.find(key) {
             return Some(known);
         }
-        let number = match self.free.pop() {
+        let number = match self.free.take(self.routes.len()) {
             Some(number) => number,
             None => u32::try_from(self.routes.len()).ok().filter(|new| *new != NONE)?,
         };
+        self.used += 1;
         let key = self.keys.keep(key);
         let route = Route { key, best: NO_PATH, more: LAST, changed: 0 };
         match self.routes.get_mut(number as usize) {
@@ -213,8 +224,17 @@ impl Routes {
         if let Ok(found) = index.find_entry(hash, |at| *at == number) {
             found.remove();
         }
+        let Routes { keys, routes, keyed, .. } = self;
+        if has_much_room(index.len() * SHARDS, index.capacity() * SHARDS) {
+            let hash_of = |at: &u32| keys.hash(routes[*at as usize].key, keyed);
+            index.shrink_to(index.len() * 2, hash_of);
+        }
         self.keys.forget(key);
-        self.free.push(number);
+        self.used -= 1;
+        cut(&mut self.routes, |route| {
+            route.best.attributes == NONE && route.best.identifier == FREE
+        });
+        self.free.add(number, self.routes.len());
     }
 
     /// Returns whether a number is that of a route, and not free.
@@ -277,7 +297,7 @@ impl Routes {
             at = one.next;
         }
         let one = Further { path, next: route.first() };
-        let first = match self.free_further.pop() {
+        let first = match self.free_further.take(self.further.len()) {
             Some(free) => {
                 self.further[free as usize] = one;
                 free
@@ -297,10 +317,11 @@ impl Routes {
         let is_it = |one: &Path| (one.peer, one.identifier) == (peer, identifier);
         let route = &mut self.routes[number as usize];
         let best = *route.best()?;
+        let mut freed = None;
         let taken = if is_it(&best) {
             match self.further.get(route.first() as usize).copied() {
                 Some(second) => {
-                    self.free_further.push(route.first());
+                    freed = Some(route.first());
                     route.set_first(second.next);
                     route.set_best(second.path);
                 }
@@ -319,13 +340,18 @@ impl Routes {
                         None => route.set_first(one.next),
                         Some(before) => self.further[before as usize].next = one.next,
                     }
-                    self.free_further.push(at);
+                    freed = Some(at);
                     break one.path;
                 }
                 (before, at) = (Some(at), one.next);
             }
         };
         self.paths -= 1;
+        if let Some(at) = freed {
+            self.further[at as usize].path.attributes = NONE;
+            cut(&mut self.further, |one| one.path.attributes == NONE);
+            self.free_further.add(at, self.further.len());
+        }
         Some(taken)
     }
 
@@ -351,10 +377,17 @@ impl Routes {
         }
     }
 
+    /// Returns how many bytes of memory are used; others of [`Routes::memory`] are free.
+    pub fn used(&self) -> usize {
+        // An index may have twice as many places as it has routes.
+        let routes = self.used * (size_of::<Route>() + INDEX_BYTES);
+        routes + (self.paths - self.live) * size_of::<Further>() + self.keys.used()
+    }
+
     /// Returns how many bytes of memory they have.
     pub fn memory(&self) -> usize {
         let index: usize = self.index.iter().map(|shard| shard.capacity() * 5 * 8 / 7).sum();
-        let free = (self.free.capacity() + self.free_further.capacity()) * size_of::<u32>();
+        let free = self.free.memory() + self.free_further.memory();
         self.routes.len() * size_of::<Route>()
             + self.further.len() * size_of::<Further>()
             + self.keys.memory()
@@ -395,4 +428,6 @@ const STRING: u32 = 1 << 31;
 const SEVERAL: u32 = 1 << 31;
 const LAST: u32 = SEVERAL - 1;
 const SHARDS: usize = 256;
+/// Most bytes of the index for a route.
+const INDEX_BYTES: usize = 2 * 5 * 8 / 7;
 const SHARD_SHIFT: u32 = 40;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::table::decision::best as best_of;
+use crate::table::losses::{Loss, Step as Decided, Words, losses};
 use crate::table::*;
 
 /// What happens.
@@ -91,7 +93,64 @@ fn tell(told: &mut BTreeMap<Vec<u8>, Path>, family: &Family, number: u32) {
     }
 }
 
+fn candidate() -> impl Strategy<Value = Candidate> {
+    let rank = (99..102_u32, 0..3_u16, 0..3_u8, 0..3_u32, 0..3_u32, 0..2_u16);
+    let mobility = prop_oneof![4 => Just((false, 0)), 1 => (any::<bool>(), 0..3_u32)];
+    let teller = (any::<bool>(), 0..3_u32, 0..50_u128, 0..3_u32);
+    (rank, mobility, prop::option::of(0..3_u32), teller).prop_map(
+        |(rank, (is_sticky, sequence), originator, (is_external, identifier, address, path))| {
+            let (local_preference, path_len, origin, med, neighbour_as, clusters) = rank;
+            let mobility = Mobility { is_sticky, sequence };
+            let rank = Rank {
+                local_preference,
+                path_len,
+                origin,
+                med,
+                neighbour_as,
+                mobility,
+                clusters,
+                originator,
+            };
+            let teller = Teller { is_external, identifier, address };
+            Candidate { rank, teller, identifier: path }
+        },
+    )
+}
+
 proptest! {
+    /// - `route-reflector`, RFC 4271 section 9.1.2.2 and RFC 4456 section 9: what is said of why a
+    ///   path is the best one is what the decision does
+    #[test]
+    fn reasons_are_those_of_the_decision(
+        candidates in proptest::collection::vec(candidate(), 0..8),
+        always_compares_med in any::<bool>(),
+    ) {
+        let rules = Rules { always_compares_med };
+        let best = best_of(&candidates, rules, &mut Vec::new());
+        let losses = losses(&candidates, rules);
+        prop_assert_eq!(losses.len(), candidates.len());
+        // Two that nothing tells apart are both left; there are none such in a table.
+        prop_assert!(losses.is_empty() || losses[best].is_none(), "{:?}", losses);
+        for (at, loss) in losses.iter().enumerate() {
+            match loss {
+                Some(Loss { step, to }) => {
+                    // Whoever wins is not out before this step.
+                    let later = losses[*to].is_none_or(|loss| loss.step >= *step);
+                    prop_assert!(later, "{} loses to {}", at, to);
+                    let words = Words { step: *step, lost: &candidates[at], to: &candidates[*to] };
+                    prop_assert!(!words.to_string().is_empty() && !step.won().is_empty());
+                }
+                None => {
+                    let [one, other] = [at, best].map(|place| &candidates[place]);
+                    let same = |one: &Candidate| (one.teller.address, one.identifier);
+                    prop_assert_eq!(same(one), same(other));
+                }
+            }
+        }
+        let decided = losses.iter().flatten().map(|loss| loss.step).max();
+        prop_assert!(decided.is_none_or(|step| step >= Decided::Mobility));
+    }
+
     /// - `route-reflector`, RFC 4271 section 9.1.2.2: paths and best paths are those of a plain
     ///   table, and readers of the log and of the table end with the same
     #[test]
@@ -142,7 +201,7 @@ proptest! {
                     }
                     away_since = family.log().end();
                 }
-                Step::Forget => drop(family.forget(followed_to, away_since, 3)),
+                Step::Forget => drop(family.forget((followed_to, away_since), 3, |_| ())),
             }
             for (key, paths) in &plain {
                 let number = family.routes().find(key);
@@ -173,8 +232,59 @@ proptest! {
         }
         prop_assert_eq!(&away, &expected);
         let end = family.log().end();
-        while !family.forget(end, end, 8) {}
+        while !family.forget((end, end), 8, |_| ()) {}
         let left = (0..family.routes().end()).filter(|one| family.routes().route(*one).best().is_some());
         prop_assert_eq!(left.count(), expected.len());
     }
+}
+
+/// The number behind some words of a document.
+fn number_behind(text: &str, words: &str) -> f64 {
+    let (_, rest) = text.split_once(words).unwrap_or_else(|| panic!("`{words}` stands nowhere"));
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or_else(|_| panic!("no number is behind `{words}`"))
+}
+
+/// - `route-reflector`: routes, paths and attributes take the memory that the documents say
+#[test]
+fn memory_is_what_the_documents_say() {
+    let readme = include_str!("../../README.md");
+    let page = include_str!("../../../../../docs/route-reflector.md");
+    const COUNT: u32 = 1 << 16;
+    let index = 5.5..12.0;
+    let path =
+        |peer| Path { attributes: 0, rest: Rest::default(), identifier: 0, peer, is_stale: false };
+    let each = |memory: usize| memory as f64 / f64::from(COUNT);
+    for (key_bytes, len) in [(0, 5), (20, 17)] {
+        let mut routes = Routes::new([1, 2]);
+        for number in 0..COUNT {
+            let key = [&number.to_be_bytes()[..], &[0; 16]].concat();
+            let number = routes.find_or_add(&key[..len]).expect("a number");
+            routes.put(number, path(0));
+        }
+        let route = number_behind(readme, "| a route | ");
+        let measured = each(routes.memory()) - f64::from(key_bytes);
+        assert!(index.contains(&(measured - route)), "{measured} bytes of a route, not {route}");
+        let of_ipv6 = number_behind(page, "one of IPv6 ");
+        assert_eq!(of_ipv6, 20.0, "17 bytes in steps of 4");
+        let whole = routes.memory();
+        for number in 0..COUNT {
+            routes.put(number, path(1));
+        }
+        let further = number_behind(readme, "| a path that is not the best one | ");
+        assert_eq!(each(routes.memory() - whole), further);
+        assert_eq!(number_behind(page, "and each further path of a route "), further);
+    }
+    let mut blocks: Interned<crate::known::Known> = Interned::new([1, 2]);
+    for number in 0..COUNT {
+        let known = || crate::known::Known::new(&[], Default::default());
+        blocks.intern(&number.to_be_bytes(), known).expect("a number");
+    }
+    let set = number_behind(readme, "| a set of attributes | ");
+    let measured = each(blocks.memory()) - 4.0;
+    assert!(index.contains(&(measured - set)), "{measured} bytes of attributes, not {set}");
+    assert_eq!(number_behind(page, "**sets of attributes**: "), set);
+    let entry =
+        number_behind(readme, "| an entry of the log of changes, until all groups have read it | ");
+    assert_eq!(entry, 4.0);
 }

@@ -1,7 +1,31 @@
-//! Tests of the reflector by what its peers are told.
+//! Tests of the reflector by what its peers are told, and others who watch.
 
-mod model;
+mod bench;
+
+mod dumps;
+
+mod asked;
+
+mod bounds;
+
+mod faults;
+
+mod hostile;
+
+mod lab;
+
+mod reflected;
+
+mod monitors;
 
 mod reflection;
 
+mod restarts;
+
 mod sessions;
+
+mod simulated;
+
+mod site;
+
+mod targets;

@@ -1,40 +1,13 @@
 //! Peers come, tell, are told, lag and go: what each knows in the end is what the plain reflector
 //! says, and at no time is one told of its own routes.
 
-use std::collections::{BTreeMap, VecDeque};
-
-use controller_route_reflector::groups::Identity;
-use controller_route_reflector::groups::group::Limits;
-use controller_route_reflector::own::{Kind, Own, Source};
-use controller_route_reflector::reflector::Reflector;
-use controller_route_reflector::table::Rules;
+use controller_route_reflector::fuzz::model::Attributes;
+use controller_route_reflector::fuzz::trial::{ASN, IDENTIFIER, PEERS, Step, Trial};
+use controller_route_reflector::fuzz::wire::{ASKED, TARGETS};
+use controller_route_reflector::fuzz::{examples, reflector};
 use proptest::prelude::*;
-use protocol_bgp::attributes as codes;
-use protocol_bgp::builder::{Builder, Writing};
-use protocol_bgp::families::{Family, FamilySet};
-use protocol_bgp::framing::Framing;
-use protocol_bgp::message::Kind as Message;
-use protocol_bgp::path;
-use protocol_bgp::rules::Reading;
-use protocol_bgp::update::Scan;
-
-use crate::model::{Attributes, Is, Model, Prefix};
-
-const ASN: u32 = 64_500;
-const IDENTIFIER: u32 = 77;
-const PEERS: [Is; 5] = [Is::Client, Is::Client, Is::Other, Is::Other, Is::OfOtherAs(64_501)];
-
-#[derive(Clone, Debug)]
-enum Step {
-    Open(u16),
-    Close(u16),
-    Announce(u16, Vec<u8>, Attributes),
-    Withdraw(u16, Vec<u8>),
-    Refresh(u16),
-    /// A peer takes this many bytes.
-    Take(u16, usize),
-    Work,
-}
+use protocol_bgp::capabilities::Role;
+use protocol_kit::Random;
 
 fn attributes() -> impl Strategy<Value = Attributes> {
     let ases = prop::collection::vec(prop_oneof![9 => 1..4_u32, 1 => Just(ASN)], 0..3);
@@ -47,15 +20,20 @@ fn attributes() -> impl Strategy<Value = Attributes> {
         prop_oneof![8 => Just(1_u32), 1 => Just(0xffff_ff01), 1 => Just(0xffff_ff02)],
         0..2,
     );
+    let targets = prop::collection::vec(prop::sample::select(&TARGETS[..]), 0..3);
+    let otc = prop::option::weighted(0.3, prop::sample::select(&[64_501_u32, 7, ASN][..]));
+    let communities = (communities, targets, otc);
     (0..3_u8, ases, med, preference, originator, clusters, communities).prop_map(
-        |(hop, path, med, preference, originator, clusters, communities)| Attributes {
+        |(hop, path, med, preference, originator, clusters, more)| Attributes {
             next_hop: [10, 0, 0, hop],
             path,
             med,
             preference,
             originator,
             clusters,
-            communities,
+            communities: more.0,
+            targets: more.1,
+            otc: more.2,
         },
     )
 }
@@ -66,6 +44,9 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => peer.clone().prop_map(Step::Open),
         1 => peer.clone().prop_map(Step::Close),
+        1 => peer.clone().prop_map(Step::Lose),
+        1 => peer.clone().prop_map(Step::Mark),
+        1 => peer.clone().prop_map(Step::Sweep),
         6 => (peer.clone(), prefixes.clone(), attributes())
             .prop_map(|(peer, prefixes, it)| Step::Announce(peer, prefixes, it)),
         3 => (peer.clone(), prefixes).prop_map(|(peer, prefixes)| Step::Withdraw(peer, prefixes)),
@@ -75,262 +56,30 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn prefix(number: u8) -> Prefix {
-    (24, [198, 51, number, 0])
+fn step_with_targets() -> impl Strategy<Value = Step> {
+    let peer = 0..PEERS.len() as u16;
+    let asked = prop::collection::vec(0..ASKED.len() as u8, 1..3);
+    prop_oneof![
+        30 => step(),
+        4 => (peer.clone(), asked.clone(), attributes())
+            .prop_map(|(peer, asked, it)| Step::Ask(peer, asked, it)),
+        3 => (peer.clone(), asked).prop_map(|(peer, asked)| Step::AskNoMore(peer, asked)),
+        2 => peer.clone().prop_map(Step::HasAsked),
+        1 => peer.prop_map(Step::Expire),
+    ]
 }
 
-fn writing() -> Writing {
-    Writing {
-        families: [Family::Ipv4Unicast].into_iter().collect(),
-        path_ids: FamilySet::NONE,
-        extended_next_hops: FamilySet::NONE,
-        is_wide: true,
-        len_max: 4096,
-    }
-}
-
-fn reading(is_external: bool) -> Reading {
-    Reading {
-        families: [Family::Ipv4Unicast].into_iter().collect(),
-        path_ids: FamilySet::NONE,
-        extended_next_hops: FamilySet::NONE,
-        is_wide: true,
-        is_external,
-    }
-}
-
-fn block(attributes: &Attributes, is_external: bool) -> Vec<u8> {
-    let mut ases = Vec::new();
-    if !attributes.path.is_empty() {
-        path::push(path::SEQUENCE, attributes.path.iter().copied(), &mut ases);
-    }
-    let numbers = |all: &[u32]| all.iter().flat_map(|one| one.to_be_bytes()).collect::<Vec<u8>>();
-    let one = |it: Option<u32>| it.map(|it| numbers(&[it]));
-    let many = |all: &[u32]| (!all.is_empty()).then(|| numbers(all));
-    let inner = |it: Option<Vec<u8>>| it.filter(|_| !is_external);
-    let mut out = Vec::new();
-    for (flags, code, value) in [
-        (0x40, codes::ORIGIN, Some(vec![0])),
-        (0x40, codes::AS_PATH, Some(ases)),
-        (0x80, codes::MED, one(attributes.med)),
-        (0x40, codes::LOCAL_PREF, inner(one(attributes.preference))),
-        (0xc0, codes::COMMUNITIES, many(&attributes.communities)),
-        (0x80, codes::ORIGINATOR_ID, inner(one(attributes.originator))),
-        (0x80, codes::CLUSTER_LIST, inner(many(&attributes.clusters))),
-    ] {
-        if let Some(value) = value {
-            codes::push(flags, code, &value, &mut out);
+fn try_out(mut trial: Trial, steps: Vec<Step>) {
+    for (count, step) in (1..).zip(steps) {
+        trial.step(step);
+        if count % 40 == 0 {
+            trial.settle();
+            trial.check();
         }
     }
-    out
-}
-
-/// As a reader gets it.
-fn read_back(next_hop: &[u8], scan: &Scan) -> Attributes {
-    let (block, it) = (scan.block(), scan.summary());
-    let segments = path::Segments::new(it.path.of(block));
-    Attributes {
-        next_hop: next_hop.try_into().expect("four bytes"),
-        path: segments.flat_map(|segment| segment.ases()).collect(),
-        med: it.med,
-        preference: it.local_pref,
-        originator: it.originator_id,
-        clusters: it.clusters.numbers(block).collect(),
-        communities: it.communities.numbers(block).collect(),
-    }
-}
-
-struct Trial {
-    reflector: Reflector,
-    model: Model,
-    /// What each peer knows, while its session stands, and how much it takes.
-    known: Vec<Option<BTreeMap<Prefix, Attributes>>>,
-    ready: Vec<bool>,
-    scan: Scan,
-}
-
-impl Trial {
-    fn new(stream_bytes: usize) -> Trial {
-        let own = Own {
-            asn: ASN,
-            identifier: IDENTIFIER,
-            cluster: IDENTIFIER,
-            reflects_between_clients: true,
-        };
-        let limits = Limits { stream_bytes, routes: 5 };
-        let peers = PEERS.iter().enumerate().map(|(at, is)| (*is, (at as u32 + 1) % 4)).collect();
-        let model = Model { asn: ASN, identifier: IDENTIFIER, peers, paths: BTreeMap::new() };
-        Trial {
-            reflector: Reflector::new(own, Rules::default(), limits, [3, 4]),
-            model,
-            known: vec![None; PEERS.len()],
-            ready: vec![true; PEERS.len()],
-            scan: Scan::default(),
-        }
-    }
-
-    fn is_external(peer: u16) -> bool {
-        matches!(PEERS[usize::from(peer)], Is::OfOtherAs(_))
-    }
-
-    fn open(&mut self, peer: u16) {
-        if self.known[usize::from(peer)].is_some() {
-            return;
-        }
-        while !self.reflector.is_swept(peer) {
-            self.reflector.work(|_| false);
-        }
-        let kind = match PEERS[usize::from(peer)] {
-            Is::Client => Kind::Client,
-            Is::Other => Kind::Internal,
-            Is::OfOtherAs(_) => Kind::External,
-        };
-        let identifier = self.model.peers[usize::from(peer)].1;
-        let source = Source { kind, identifier, address: u128::from(peer) };
-        let writing = writing();
-        let identity = Identity {
-            family: Family::Ipv4Unicast,
-            writing,
-            kind,
-            next_hop: None,
-            has_enhanced_refresh: false,
-        };
-        self.reflector.open(peer, source, [identity]);
-        self.known[usize::from(peer)] = Some(BTreeMap::new());
-    }
-
-    fn tell(&mut self, peer: u16, write: impl FnOnce(&mut Vec<u8>)) {
-        let mut bytes = Vec::new();
-        write(&mut bytes);
-        let (mut framing, mut left) = (Framing::default(), &bytes[..]);
-        while let Some(message) = framing.next(&mut left, 4096).expect("messages") {
-            let mut reading = reading(Trial::is_external(peer));
-            self.reflector.update(peer, message.body, &mut reading).expect("it is one");
-        }
-    }
-
-    /// A peer takes what has room; returns whether there was something.
-    fn take(&mut self, peer: u16, room: usize) -> bool {
-        let Some(known) = &mut self.known[usize::from(peer)] else { return false };
-        let Some(bytes) = self.reflector.next(peer, room) else { return false };
-        let mut left = &bytes[..];
-        assert!(!left.is_empty() && left.len() <= room);
-        let mut framing = Framing::default();
-        while let Some(message) = framing.next(&mut left, 4096).expect("messages") {
-            assert_eq!(message.kind, Message::Update);
-            let reading = reading(Trial::is_external(peer));
-            let update = self.scan.read(message.body, &reading).expect("it is sound");
-            assert!(self.scan.findings().is_empty(), "{:?}", self.scan.findings());
-            for field in update.withdrawn() {
-                for nlri in field.nlris() {
-                    let nlri = nlri.expect("routes");
-                    let [len, address @ ..] = nlri.key.as_slice() else { panic!("a prefix") };
-                    let mut whole = [0; 4];
-                    whole[..address.len()].copy_from_slice(address);
-                    known.remove(&(*len, whole));
-                }
-            }
-            for field in update.announced() {
-                let told = read_back(field.next_hop, &self.scan);
-                for nlri in field.nlris() {
-                    let nlri = nlri.expect("routes");
-                    let [len, address @ ..] = nlri.key.as_slice() else { panic!("a prefix") };
-                    let mut whole = [0; 4];
-                    whole[..address.len()].copy_from_slice(address);
-                    known.insert((*len, whole), told.clone());
-                }
-            }
-        }
-        true
-    }
-
-    fn step(&mut self, step: Step) {
-        let is_open = |peer: u16, it: &Trial| it.known[usize::from(peer)].is_some();
-        match step {
-            Step::Open(peer) => self.open(peer),
-            Step::Close(peer) if is_open(peer, self) => {
-                self.known[usize::from(peer)] = None;
-                self.reflector.close(peer, FamilySet::NONE);
-                self.model.close(peer);
-            }
-            Step::Announce(peer, prefixes, attributes) if is_open(peer, self) => {
-                let is_external = Trial::is_external(peer);
-                let block = block(&attributes, is_external);
-                self.tell(peer, |out| {
-                    let place = (Family::Ipv4Unicast, &attributes.next_hop[..]);
-                    let writing = writing();
-                    let mut builder = Builder::announce(out, &writing, place, &block);
-                    for number in &prefixes {
-                        let (len, address) = prefix(*number);
-                        let key = [&[len][..], &address[..3]].concat();
-                        builder.push(0, &key, &[]).expect("it fits");
-                    }
-                    builder.finish();
-                });
-                let mut seen = attributes;
-                if is_external {
-                    (seen.preference, seen.originator) = (None, None);
-                    seen.clusters.clear();
-                }
-                for number in prefixes {
-                    self.model.announce(peer, prefix(number), &seen);
-                }
-            }
-            Step::Withdraw(peer, prefixes) if is_open(peer, self) => {
-                self.tell(peer, |out| {
-                    let writing = writing();
-                    let mut builder = Builder::withdraw(out, &writing, Family::Ipv4Unicast);
-                    for number in &prefixes {
-                        let (len, address) = prefix(*number);
-                        let key = [&[len][..], &address[..3]].concat();
-                        builder.push(0, &key, &[]).expect("it fits");
-                    }
-                    builder.finish();
-                });
-                prefixes.into_iter().for_each(|number| self.model.withdraw(peer, prefix(number)));
-            }
-            Step::Refresh(peer) if is_open(peer, self) => {
-                self.reflector.refresh(peer, Family::Ipv4Unicast);
-            }
-            Step::Take(peer, room) => {
-                self.ready[usize::from(peer)] = true;
-                self.take(peer, room);
-            }
-            Step::Work => {
-                let ready = self.ready.clone();
-                self.reflector.work(|peer| ready[usize::from(peer)]);
-                self.ready.fill(false);
-            }
-            _ => {}
-        }
-    }
-
-    /// Until nobody has to be told anything.
-    fn settle(&mut self) {
-        let mut quiet = 0;
-        while quiet < 3 {
-            let mut did = self.reflector.work(|_| true);
-            for peer in 0..PEERS.len() as u16 {
-                while self.take(peer, 1 << 20) {
-                    did = true;
-                }
-            }
-            quiet = if did { 0 } else { quiet + 1 };
-        }
-    }
-
-    fn check(&self) {
-        for peer in 0..PEERS.len() as u16 {
-            let Some(known) = &self.known[usize::from(peer)] else { continue };
-            assert_eq!(*known, self.model.told(peer), "peer {peer}");
-            assert!(self.reflector.is_done(peer), "peer {peer}");
-        }
-        let mut prefixes: Vec<Prefix> = self.model.paths.keys().map(|one| one.1).collect();
-        prefixes.sort_unstable();
-        prefixes.dedup();
-        let expected = (prefixes.len(), self.model.paths.len());
-        assert_eq!(self.reflector.count(Family::Ipv4Unicast), expected);
-    }
+    trial.settle();
+    trial.check();
+    trial.end();
 }
 
 proptest! {
@@ -342,23 +91,62 @@ proptest! {
         stream_bytes in prop_oneof![Just(100_usize), Just(600), Just(1 << 20)],
         steps in prop::collection::vec(step(), 1..150),
     ) {
-        let mut trial = Trial::new(stream_bytes);
-        let mut queue: VecDeque<Step> = steps.into();
-        let mut count = 0;
-        while let Some(step) = queue.pop_front() {
-            trial.step(step);
-            count += 1;
-            if count % 40 == 0 {
-                trial.settle();
-                trial.check();
+        try_out(Trial::new(stream_bytes, false), steps);
+    }
+
+    /// - `route-reflector`, RFC 4271 section 6.7: of what peers tell beyond their bound nothing is
+    ///   taken, and what they have told before stays theirs to change
+    #[test]
+    fn peers_tell_what_they_may(
+        most in 1..6_u32,
+        has_targets in prop::bool::ANY,
+        steps in prop::collection::vec(step(), 1..150),
+    ) {
+        try_out(Trial::new(1 << 20, has_targets).bounded(most), steps);
+    }
+
+    /// - `route-reflector`, RFC 9234 section 5: what a peer of another AS tells and is told follows
+    ///   from the own part in the relation with it, and ONLY_TO_CUSTOMER stays what it was
+    #[test]
+    fn other_ases_tell_and_know_by_their_roles(
+        role in prop::sample::select(&[
+            Role::Provider, Role::Customer, Role::Peer, Role::RouteServer, Role::RouteServerClient,
+        ][..]),
+        steps in prop::collection::vec(step(), 1..150),
+    ) {
+        try_out(Trial::new(1 << 20, false).related(Some(role)), steps);
+    }
+
+    /// - `route-reflector`, RFC 4684 sections 3.2, 4 and 6: peers know the routes whose targets
+    ///   they ask for, whatever changes: nothing else at any time, and nothing before they have
+    ///   asked
+    #[test]
+    fn peers_know_what_they_ask_for(
+        stream_bytes in prop_oneof![Just(100_usize), Just(600), Just(1 << 20)],
+        steps in prop::collection::vec(step_with_targets(), 1..200),
+    ) {
+        try_out(Trial::new(stream_bytes, true), steps);
+    }
+}
+
+#[test]
+fn cuts_damage_and_noise_break_nothing() {
+    let (examples, mut random) = (examples(), Random::new(7));
+    examples.iter().for_each(|one| reflector(one));
+    for _ in 0..1500 {
+        let mut bytes = match random.below(4) {
+            0 => (0..random.below(600)).map(|_| random.bits() as u8).collect(),
+            _ => examples[random.below(examples.len() as u64) as usize].clone(),
+        };
+        for _ in 0..random.below(6) {
+            let at = random.below(bytes.len() as u64 + 1) as usize;
+            match random.below(4) {
+                0 => bytes.truncate(at),
+                1 => bytes.insert(at, random.bits() as u8),
+                _ if at < bytes.len() => bytes[at] = random.bits() as u8,
+                _ => {}
             }
         }
-        trial.settle();
-        trial.check();
-        for peer in 0..PEERS.len() as u16 {
-            trial.step(Step::Close(peer));
-        }
-        trial.settle();
-        prop_assert_eq!(trial.reflector.attributes(), 0, "nobody uses them");
+        reflector(&bytes);
     }
 }

@@ -5,7 +5,7 @@ use controller_route_reflector::{Config, RouteReflector};
 use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
 use serde_json::{Value, json};
 
-fn config(more: Value) -> Config {
+pub fn config(more: Value) -> Config {
     let mut all = json!({"as": 64500, "identifier": "192.0.2.1"});
     let more = more.as_object().expect("keys").clone();
     all.as_object_mut().expect("keys").extend(more);
@@ -51,6 +51,7 @@ fn drain(reflector: &mut RouteReflector, now: Time) -> Vec<Departure> {
     while let Some(output) = reflector.poll(now) {
         match output {
             Output::Departure(departure) => all.push(departure),
+            Output::Report(Action::Line(_)) => {}
             Output::<Action>::Report(report) => panic!("{report:?}"),
         }
     }
@@ -93,5 +94,41 @@ fn a_host_that_speaks_no_bgp_leaves_nothing_behind() {
         }
         assert!(all.contains(&Departure::Close { socket }), "round {round}: {all:?}");
         assert!(reflector.neighbours(now).is_empty(), "round {round}");
+    }
+}
+
+/// - `route-reflector`: other peers are taken while the rest stays, and anything else begins anew
+#[test]
+fn a_reload_changes_peers_alone() {
+    let peer = |last: u8| json!({"address": format!("192.0.2.{last}"), "passive": true});
+    let with = |peers: Value| config(json!({"peers": peers}));
+    let setup = Setup { function: None, state: Vec::new(), seed: 1 };
+    let first = with(json!([peer(2), peer(3)]));
+    let mut reflector = RouteReflector::new(&first, setup).expect("it may be");
+    let now = Time::ZERO;
+    drain(&mut reflector, now);
+    let shown = |reflector: &mut RouteReflector| {
+        drain(reflector, now);
+        let shown = reflector.show();
+        let peers = shown["peers"].as_array().expect("a list").iter();
+        let all = peers.map(|one| (one["address"].clone(), one["as"].clone()));
+        all.map(|(address, asn)| format!("{} {asn}", address.as_str().expect("text"))).collect()
+    };
+    let mut changed = peer(3);
+    changed["as"] = json!(64501);
+    let second = with(json!([changed, peer(4)]));
+    assert!(reflector.reload(&second, None, now));
+    let mut all: Vec<String> = shown(&mut reflector);
+    all.sort_unstable();
+    assert_eq!(all, ["192.0.2.3 64501", "192.0.2.4 64500"]);
+    assert!(reflector.reload(&second, None, now), "the same");
+    assert!(reflector.reload(&first, None, now));
+    let mut all: Vec<String> = shown(&mut reflector);
+    all.sort_unstable();
+    assert_eq!(all, ["192.0.2.2 64500", "192.0.2.3 64500"]);
+    let mut signed = peer(2);
+    signed["md5"] = json!("a key");
+    for other in [with(json!([signed])), config(json!({"hold-time-s": 30}))] {
+        assert!(!reflector.reload(&other, None, now));
     }
 }

@@ -1,0 +1,217 @@
+//! A reflector that is slow and plain: every path in a list, and what each peer has to know by
+//! going over all of them (RFC 4271 section 9.1, RFC 4456 sections 6, 8 and 9, RFC 4684 sections
+//! 3.2, 4 and 6, RFC 9234 section 5).
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use protocol_bgp::capabilities::Role;
+
+/// What a peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Is {
+    /// A client.
+    Client,
+    /// Another speaker of the same AS.
+    Other,
+    /// A speaker of another AS, which is this one.
+    OfOtherAs(u32),
+}
+
+/// The attributes of a path, as far as tests use some.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "they are those of the standard")]
+pub struct Attributes {
+    pub next_hop: [u8; 4],
+    pub path: Vec<u32>,
+    pub med: Option<u32>,
+    pub preference: Option<u32>,
+    pub originator: Option<u32>,
+    pub clusters: Vec<u32>,
+    pub communities: Vec<u32>,
+    pub targets: Vec<u64>,
+    pub otc: Option<u32>,
+}
+
+/// The length and the address of a prefix.
+pub type Prefix = (u8, [u8; 4]);
+
+/// The reflector, of one family of routes.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Its AS.
+    pub asn: u32,
+    /// Its identifier, which is its cluster, too.
+    pub identifier: u32,
+    /// What each peer is, in the order of their addresses, and its identifier.
+    pub peers: Vec<(Is, u32)>,
+    /// By prefix and peer.
+    pub paths: BTreeMap<(Prefix, u16), Attributes>,
+    /// Those of them that a peer has yet to say again.
+    pub stale: BTreeSet<(Prefix, u16)>,
+    /// Where prefixes are route targets that are asked for: the own next hop, and which one clients
+    /// are asked for.
+    pub asks: Option<([u8; 4], Prefix)>,
+    /// Most paths of a peer; of more those that it has said before stay.
+    pub most: usize,
+    /// The own part in the relation with the ASes of some peers.
+    pub roles: BTreeMap<u16, Role>,
+}
+
+impl Model {
+    /// A reflector without paths.
+    pub fn new(asn: u32, identifier: u32, peers: Vec<(Is, u32)>) -> Model {
+        let (paths, stale) = (BTreeMap::new(), BTreeSet::new());
+        let (asks, most, roles) = (None, usize::MAX, BTreeMap::new());
+        Model { asn, identifier, peers, paths, stale, asks, most, roles }
+    }
+
+    /// A peer says a path; one that has been here takes the place of the one before, too.
+    pub fn announce(&mut self, peer: u16, prefix: Prefix, attributes: &Attributes) {
+        let has_been_here = attributes.originator == Some(self.identifier)
+            || attributes.clusters.contains(&self.identifier)
+            || attributes.path.contains(&self.asn);
+        let mut attributes = attributes.clone();
+        let mut is_leak = false;
+        if let (Some(role), (Is::OfOtherAs(asn), _)) =
+            (self.roles.get(&peer), self.peers[usize::from(peer)])
+        {
+            let is_from_below = matches!(role, Role::Provider | Role::RouteServer);
+            is_leak = match attributes.otc {
+                Some(by) => is_from_below || *role == Role::Peer && by != asn,
+                None => false,
+            };
+            if !is_from_below {
+                attributes.otc = attributes.otc.or(Some(asn));
+            }
+        }
+        let is_there = self.paths.contains_key(&(prefix, peer));
+        let count = self.paths.keys().filter(|(_, of)| *of == peer).count();
+        self.withdraw(peer, prefix);
+        if !has_been_here && !is_leak && (is_there || count < self.most) {
+            self.paths.insert((prefix, peer), attributes);
+        }
+    }
+
+    /// A peer takes a path back.
+    pub fn withdraw(&mut self, peer: u16, prefix: Prefix) {
+        self.paths.remove(&(prefix, peer));
+        self.stale.remove(&(prefix, peer));
+    }
+
+    /// A peer is gone, and its paths with it.
+    pub fn close(&mut self, peer: u16) {
+        self.paths.retain(|(_, of), _| *of != peer);
+        self.stale.retain(|(_, of)| *of != peer);
+    }
+
+    /// A peer has to say its paths again (RFC 4724 section 4.2, RFC 7313 section 4).
+    pub fn mark(&mut self, peer: u16) {
+        self.stale.extend(self.paths.keys().filter(|(_, of)| *of == peer));
+    }
+
+    /// A peer has said all that it has to say: what it has not said again goes.
+    pub fn sweep(&mut self, peer: u16) {
+        let Model { paths, stale, .. } = self;
+        paths.retain(|path, _| path.1 != peer || !stale.contains(path));
+        stale.retain(|(_, of)| *of != peer);
+    }
+
+    /// All that a peer has to know.
+    pub fn told(&self, peer: u16) -> BTreeMap<Prefix, Attributes> {
+        let mut prefixes: Vec<Prefix> = self.paths.keys().map(|(prefix, _)| *prefix).collect();
+        prefixes.dedup();
+        let told = prefixes.into_iter().filter_map(|prefix| {
+            let (from, path) = self.best(prefix, |_| true)?;
+            let (is_from, is_to) =
+                (self.peers[usize::from(from)].0, self.peers[usize::from(peer)].0);
+            if self.asks.is_some() && (is_from, is_to) == (Is::Other, Is::Other) {
+                let (from, path) = self.best(prefix, |is| is == Is::Client)?;
+                return Some((prefix, self.as_told(from, peer, path)?));
+            }
+            Some((prefix, self.as_told(from, peer, path)?))
+        });
+        let mut told: BTreeMap<Prefix, Attributes> = told.collect();
+        if let Some((next_hop, prefix)) = self.asks
+            && self.peers[usize::from(peer)].0 == Is::Client
+        {
+            let (preference, originator) = (Some(100), Some(self.identifier));
+            let own = Attributes { next_hop, preference, originator, ..Attributes::default() };
+            told.insert(prefix, own);
+        }
+        told
+    }
+
+    fn best(&self, prefix: Prefix, counts: impl Fn(Is) -> bool) -> Option<(u16, &Attributes)> {
+        let counts = |peer: u16| counts(self.peers[usize::from(peer)].0);
+        let all = self.paths.range((prefix, 0)..=(prefix, u16::MAX));
+        let all = all.filter(|((_, by), _)| counts(*by));
+        let mut left: Vec<(u16, &Attributes)> = all.map(|((_, peer), it)| (*peer, it)).collect();
+        left.sort_by_key(|(_, it)| (Reverse(it.preference.unwrap_or(100)), it.path.len()));
+        let (_, first) = *left.first()?;
+        let rank = |it: &Attributes| (it.preference.unwrap_or(100), it.path.len());
+        left.retain(|(_, it)| rank(it) == rank(first));
+        let meds: Vec<_> =
+            left.iter().map(|(_, it)| (it.path.first().copied(), it.med.unwrap_or(0))).collect();
+        left.retain(|(_, it)| {
+            let own = (it.path.first().copied(), it.med.unwrap_or(0));
+            meds.iter().all(|other| other.0 != own.0 || other.1 >= own.1)
+        });
+        left.into_iter().min_by_key(|(peer, it)| {
+            let (is, identifier) = self.peers[usize::from(*peer)];
+            let is_internal = !matches!(is, Is::OfOtherAs(_));
+            (is_internal, it.originator.unwrap_or(identifier), it.clusters.len(), *peer)
+        })
+    }
+
+    fn as_told(&self, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
+        let ((is_from, identifier), (is_to, _)) =
+            (self.peers[usize::from(from)], self.peers[usize::from(to)]);
+        let mut path = path.clone();
+        let hears_itself = self.asks.is_some() && is_to == Is::Client;
+        if from == to && !hears_itself || path.communities.contains(&0xffff_ff02) {
+            return None;
+        }
+        match (is_from, is_to) {
+            (Is::Other, Is::Other) => return None,
+            (_, Is::OfOtherAs(_)) => {
+                if path.communities.contains(&0xffff_ff01) {
+                    return None;
+                }
+                path.path.insert(0, self.asn);
+                if let Some(role) = self.roles.get(&to) {
+                    let is_to_below = matches!(role, Role::Provider | Role::RouteServer);
+                    if path.otc.is_some() && !is_to_below {
+                        return None;
+                    }
+                    if is_to_below || *role == Role::Peer {
+                        path.otc = path.otc.or(Some(self.asn));
+                    }
+                }
+                (path.med, path.preference, path.originator) = (None, None, None);
+                path.clusters.clear();
+            }
+            (Is::OfOtherAs(_), _) => path.preference = Some(path.preference.unwrap_or(100)),
+            _ => {
+                path.originator = Some(path.originator.unwrap_or(identifier));
+                path.clusters.insert(0, self.identifier);
+                if let Some((next_hop, _)) = self.asks.filter(|_| is_to == Is::Client) {
+                    (path.originator, path.next_hop) = (Some(self.identifier), next_hop);
+                }
+            }
+        }
+        Some(path)
+    }
+}
+
+/// Whether somebody who asks by an NLRI is told of routes with these targets: bit by bit.
+pub fn asks_for(nlri: &[u8], targets: &[u64]) -> bool {
+    let bits = |bytes: &[u8]| -> Vec<bool> {
+        bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> (7 - bit) & 1 == 1)).collect()
+    };
+    if nlri[0] == 0 {
+        return true;
+    }
+    let wanted = &bits(&nlri[1..])[32..usize::from(nlri[0])];
+    targets.iter().any(|target| bits(&target.to_be_bytes()).starts_with(wanted))
+}

@@ -1,0 +1,146 @@
+//! What happens with a peer, and what that does to the reflector.
+
+use std::time::Duration;
+
+use protocol_bgp::families::FamilySet;
+use protocol_bgp::notification::Notification;
+use protocol_bgp::peer;
+use protocol_bgp::refresh::Refresh;
+use protocol_kit::Time;
+
+use super::RouteReflector;
+use crate::agreed::{Terms, identities, source};
+use crate::dumps;
+use crate::leaks::Relation;
+use crate::lines::Before;
+use crate::own::Kind;
+use crate::peers::Entry;
+use crate::reflector::Ending;
+
+impl RouteReflector {
+    /// Lets something happen with a peer, and takes what it says.
+    pub(super) fn with_peer(
+        &mut self,
+        number: u16,
+        now: Time,
+        happen: impl FnOnce(&mut peer::Peer, &mut peer::Sink<'_>),
+    ) {
+        let RouteReflector { config, peers, reflector, reading, has_more, .. } = self;
+        let RouteReflector { lines, dumps, .. } = self;
+        let Some(entry) = peers.get_mut(number) else { return };
+        let Entry { peer, kind, next_hop_self, kept, restart, local, .. } = entry;
+        let Entry { constrained_at, bounds, away, ended, malformed, told, .. } = entry;
+        let has_happened = &mut self.restarting.has_happened;
+        let before = Before::of(peer);
+        let address = peer.config().peer;
+        let (role, asn) = (peer.config().role, peer.config().peer_as);
+        let next_hop = peer.config().local.filter(|_| *next_hop_self && *kind == Kind::External);
+        let terms = Terms {
+            kind: *kind,
+            role,
+            next_hop,
+            local: local.unwrap_or(config.identifier.into()),
+            tells_default: config.default_target,
+        };
+        let (own_as, own_address) = (config.asn, *local);
+        let ends = || dumps::ends(asn, own_as, address, own_address);
+        if reading.len() <= usize::from(number) {
+            reading.resize(usize::from(number) + 1, None);
+        }
+        let reading = &mut reading[usize::from(number)];
+        let had_room = peer.room() > 0;
+        let mut sink = |event: peer::Event<'_>| {
+            *has_more = true;
+            match event {
+                peer::Event::Established(negotiated) => {
+                    (*ended, *has_happened) = (FamilySet::NONE, true);
+                    *reading = Some(negotiated.reading);
+                    *restart = negotiated.restart;
+                    let preserved = negotiated.restart.map_or(FamilySet::NONE, |it| it.preserved);
+                    if let Some((until, families)) = kept {
+                        let lost = families.iter().filter(|family| !preserved.contains(*family));
+                        lost.for_each(|family| reflector.sweep(number, family, true));
+                        *until = now.after(STALE);
+                    }
+                    let source = source(*kind, negotiated.identifier, address);
+                    reflector.open(number, source, identities(terms, negotiated));
+                    reflector.bound(number, *bounds);
+                    reflector.relate(number, role.map(|own| Relation { own, asn }));
+                    if let Some(dumps) = dumps {
+                        dumps.session(number, &ends(), true, now);
+                    }
+                    *constrained_at = Some(now.after(MEMBERSHIP));
+                }
+                peer::Event::Down { is_graceful, .. } => {
+                    *has_happened = true;
+                    *reading = None;
+                    *constrained_at = None;
+                    if let Some(dumps) = dumps {
+                        dumps.session(number, &ends(), false, now);
+                    }
+                    let restart = restart.take().filter(|_| is_graceful);
+                    reflector.close(number, restart.map_or(FamilySet::NONE, |it| it.families));
+                    *kept = restart.map(|it| (now.after(it.time), it.families));
+                }
+                peer::Event::Refresh(family, Refresh::Wanted) => reflector.refresh(number, family),
+                peer::Event::Refresh(family, Refresh::Begins) => reflector.mark(number, family),
+                peer::Event::Refresh(family, Refresh::Ends) => {
+                    reflector.sweep(number, family, true);
+                }
+                peer::Event::Update(body) => {
+                    let Some(reading) = reading else { return Ok(()) };
+                    if let Some(dumps) = dumps {
+                        dumps.update(ends, reading, body, now);
+                    }
+                    let was = *reading;
+                    let read = reflector.update(number, body, reading);
+                    let wrong = reflector.wrong(read.as_ref().err().and_then(Ending::fault));
+                    if !wrong.is_empty() {
+                        *malformed += 1;
+                        lines.malformed(now, address, (body, &was), &wrong);
+                    }
+                    match read {
+                        Ok(None) => {}
+                        Ok(Some(family)) => {
+                            ended.insert(family);
+                            *has_happened = true;
+                            if let Some((_, families)) = kept.as_mut() {
+                                families.remove(family);
+                                reflector.sweep(number, family, true);
+                            }
+                        }
+                        Err(ending) => {
+                            let what = ending.into_notification();
+                            let pause = reflector.pause(number, &what);
+                            *away = pause.map(|pause| now.after(pause)).or(*away);
+                            // It is to keep nothing of one that comes back with the same.
+                            let is_hard = restart.is_some_and(|it| it.has_notification);
+                            return Err(match pause {
+                                Some(_) if is_hard => what.hard(),
+                                _ => what,
+                            });
+                        }
+                    }
+                }
+            }
+            Ok::<(), Notification>(())
+        };
+        happen(peer, &mut sink);
+        lines.note(now, (peer, *kind), before, told);
+        if let Some(until) = *away {
+            peer.wait(until);
+        }
+        // One that could take nothing may have waited for its turn.
+        self.has_more |= !had_room && peer.room() > 0;
+        self.peers.look_at(number);
+        self.departing.push_back(number);
+        self.note();
+    }
+}
+
+/// For how long it is awaited that a peer has told which route targets it asks for (RFC 4684
+/// section 6).
+const MEMBERSHIP: Duration = Duration::from_secs(60);
+
+/// For how long stale routes stay when the peer is back and does not say that it has told all.
+const STALE: Duration = Duration::from_secs(360);

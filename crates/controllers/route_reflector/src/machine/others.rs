@@ -1,0 +1,83 @@
+//! What others are told who are no peers: files of MRT and collectors of BMP.
+
+use std::time::Duration;
+
+use controller_kit::{Action, Unanswered};
+use protocol_kit::{Arrival, Output, Time};
+use protocol_mrt::table::Peer;
+use serde_json::{Map, Value};
+
+use super::RouteReflector;
+
+impl RouteReflector {
+    /// Takes what has arrived at a file or of a collector; false if it is for somebody else.
+    pub(super) fn arrive_of_others(&mut self, arrival: &Arrival<'_>, now: Time) -> bool {
+        let RouteReflector { dumps, monitors, reflector, .. } = self;
+        if dumps.as_mut().is_some_and(|dumps| dumps.arrive(arrival, now)) {
+            return true;
+        }
+        let is_of_collector =
+            monitors.as_mut().is_some_and(|all| all.arrive(arrival, reflector, now));
+        self.has_more |= is_of_collector;
+        is_of_collector
+    }
+
+    /// The clock of the host is known, or another one than before.
+    pub(super) fn set_clock(&mut self, began: Duration, now: Time) {
+        self.dumps.iter_mut().for_each(|dumps| dumps.set_clock(began, now));
+        self.monitors.iter_mut().for_each(|monitors| monitors.set_clock(began));
+    }
+
+    /// Does the one command that there is.
+    pub(super) fn obey(
+        &mut self,
+        keys: &Map<String, Value>,
+        now: Time,
+    ) -> Result<Map<String, Value>, Unanswered> {
+        if let Some(key) = keys.keys().next() {
+            let what = format!("`dump-tables` has no key `{key}`");
+            return Err(Unanswered::new(what, "leave it out"));
+        }
+        let file = self.dump_tables(now)?;
+        Ok(Map::from_iter([("file".to_owned(), file.into())]))
+    }
+
+    /// Begins to dump the tables. Returns the file.
+    fn dump_tables(&mut self, now: Time) -> Result<String, Unanswered> {
+        let RouteReflector { dumps: Some(dumps), peers, reflector, .. } = self else {
+            let remedy = "set `mrt` of the controller and reload";
+            return Err(Unanswered::new("there is no folder for dumps", remedy));
+        };
+        let peers = peers.iter().map(|(number, entry)| {
+            let (address, asn) = (entry.peer.config().peer, entry.peer.config().peer_as);
+            (number, Peer { identifier: reflector.identifier_of(number), address, asn })
+        });
+        dumps.dump_tables(peers, now)
+    }
+
+    /// What is wanted for files and collectors: both wait for nobody, and nobody for them.
+    pub(super) fn tell_others(&mut self, now: Time) -> Option<Output<Action>> {
+        if let Some(monitors) = &mut self.monitors {
+            monitors.tick(&mut self.reflector, now);
+            self.has_more |= monitors.fill(&mut self.reflector, now);
+            if let Some(departure) = monitors.poll() {
+                return Some(Output::Departure(departure));
+            }
+        }
+        if self.dumps.as_mut()?.is_due(now) {
+            // It is free: there is nothing to say.
+            drop(self.dump_tables(now));
+        }
+        self.dumps.as_mut()?.poll(&self.reflector, now)
+    }
+
+    /// Adds what a person sees of them.
+    pub(super) fn show_others(&self, shown: &mut Value) {
+        if let Some(dumps) = &self.dumps {
+            shown["mrt"] = dumps.show();
+        }
+        if let Some(monitors) = &self.monitors {
+            shown["bmp"] = monitors.show().into();
+        }
+    }
+}

@@ -12,8 +12,9 @@
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
+use units::Civil;
+
 use crate::config::Logging;
-use crate::epoch::Civil;
 use crate::message::Message;
 use crate::record::{Event, Field, Kind, Templates, Value};
 

@@ -1,29 +1,46 @@
 //! Every function of this program as a unit of the lab, on the embedded device and on all others.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use devices::embedded::{Embedded, Host};
-use function_kit::{NetworkFunction, SetupError};
+use function_kit::{Invalid, NetworkFunction, SetupError};
 use measure::record::Check;
-use measure::{MeasureError, Measurer};
+use measure::{MeasureError, Measurer, Subject};
 use model_kit::Model;
-use model_kit::erased::{Configured, Unit};
-use serde_json::json;
+use model_kit::erased::{Kind, Sections, Unit};
+use serde_json::{Map, Value, json};
 
 use crate::remote;
 use crate::scenario::DeviceChoice;
 use crate::unit::{DeviceFacts, FunctionUnit, OpenDevice, OpenError, OpenOptions};
 
 impl<N: Model> FunctionUnit for Unit<N> {
+    fn subject(&self) -> Subject {
+        Subject::Frames
+    }
+
+    fn read(
+        &self,
+        section: Map<String, Value>,
+        traffic: Map<String, Value>,
+    ) -> Result<Arc<dyn Sections>, Invalid> {
+        Kind::read(self, section, traffic).map(|model| model as Arc<dyn Sections>)
+    }
+
+    fn suits(&self, sections: &dyn Sections, device: &DeviceChoice) -> Result<(), Invalid> {
+        sections.forwarding().map_or(Ok(()), |model| remote::suits(model, device))
+    }
+
     fn open(
         &self,
-        configured: &dyn Configured,
+        sections: &dyn Sections,
         device: &DeviceChoice,
         host: &OpenOptions,
     ) -> Result<Box<dyn OpenDevice>, OpenError> {
-        let configured: &dyn Any = configured;
-        let Some(model) = configured.downcast_ref::<model_kit::Configured<N>>() else {
+        let sections: &dyn Any = sections;
+        let Some(model) = sections.downcast_ref::<model_kit::Configured<N>>() else {
             return Err(OpenError::Host(format!("this is no configuration of {}", N::Unit::NAME)));
         };
         let options = Host {

@@ -12,7 +12,7 @@ use keys::parsed;
 use machine::clock::Clock;
 use measure::record::Check;
 use measure::{
-    Direction, Load, MeasureError, Measurer, Stage, StageRole, Trial, TrialProgress, Watch,
+    Direction, Load, MeasureError, Measurer, Stage, StageRole, Subject, Trial, TrialProgress, Watch,
 };
 use model_kit::check::{Expected, Step};
 use model_kit::erased::{Frame, Judge, Source};
@@ -77,7 +77,7 @@ impl Default for Traffic {
     }
 }
 
-impl Kind for Fake {
+impl Listed for Fake {
     fn name(&self) -> &'static str {
         "fake"
     }
@@ -101,19 +101,6 @@ impl Kind for Fake {
     fn traffic_schema(&self) -> schemars::Schema {
         schemars::schema_for!(Traffic)
     }
-
-    fn read(
-        &self,
-        function: Map<String, Value>,
-        traffic: Map<String, Value>,
-    ) -> Result<Arc<dyn Configured>, Invalid> {
-        let config: Config = parsed("function", Value::Object(function))?;
-        let traffic: Traffic = parsed("traffic", Value::Object(traffic))?;
-        if config.user == 0 {
-            return Err(function_key("user", "must be at least 1, not 0".to_owned(), ""));
-        }
-        Ok(Arc::new(Ready { config, traffic }))
-    }
 }
 
 struct Ready {
@@ -121,7 +108,7 @@ struct Ready {
     traffic: Traffic,
 }
 
-impl Configured for Ready {
+impl Sections for Ready {
     fn name(&self) -> &'static str {
         "fake"
     }
@@ -134,20 +121,26 @@ impl Configured for Ready {
         json!(self.traffic).as_object().cloned().expect("keys")
     }
 
-    fn config(&self) -> Map<String, Value> {
-        self.section()
-    }
-
-    fn ports(&self) -> Vec<PortName> {
-        vec![PortName::new("uplink")]
-    }
-
     fn population(&self) -> (&'static str, u64) {
         ("users", self.config.user.into())
     }
 
     fn seed(&self) -> u64 {
         self.traffic.random_seed
+    }
+
+    fn forwarding(&self) -> Option<&dyn Configured> {
+        Some(self)
+    }
+}
+
+impl Configured for Ready {
+    fn config(&self) -> Map<String, Value> {
+        self.section()
+    }
+
+    fn ports(&self) -> Vec<PortName> {
+        vec![PortName::new("uplink")]
     }
 
     fn initial(&self) -> Box<dyn Iterator<Item = Value> + '_> {
@@ -210,14 +203,35 @@ impl Judge for Nothing {
 }
 
 impl FunctionUnit for Fake {
+    fn subject(&self) -> Subject {
+        Subject::Frames
+    }
+
+    fn read(
+        &self,
+        function: Map<String, Value>,
+        traffic: Map<String, Value>,
+    ) -> Result<Arc<dyn Sections>, Invalid> {
+        let config: Config = parsed("function", Value::Object(function))?;
+        let traffic: Traffic = parsed("traffic", Value::Object(traffic))?;
+        if config.user == 0 {
+            return Err(function_key("user", "must be at least 1, not 0".to_owned(), ""));
+        }
+        Ok(Arc::new(Ready { config, traffic }))
+    }
+
+    fn suits(&self, sections: &dyn Sections, device: &DeviceChoice) -> Result<(), Invalid> {
+        sections.forwarding().map_or(Ok(()), |model| crate::remote::suits(model, device))
+    }
+
     fn open(
         &self,
-        configured: &dyn Configured,
+        sections: &dyn Sections,
         _: &DeviceChoice,
         host: &OpenOptions,
     ) -> Result<Box<dyn OpenDevice>, OpenError> {
-        let configured: &dyn Any = configured;
-        let ready = configured.downcast_ref::<Ready>().expect("it is what was read");
+        let sections: &dyn Any = sections;
+        let ready = sections.downcast_ref::<Ready>().expect("it is what was read");
         let behaviour = ready.config.behaviour;
         if behaviour == Behaviour::HasNoMemory {
             let source = io::ErrorKind::OutOfMemory.into();

@@ -11,6 +11,7 @@ mod fake;
 pub mod folder;
 pub mod host;
 pub mod live;
+mod reflector;
 pub mod registry;
 mod remote;
 pub mod run;

@@ -114,12 +114,7 @@ impl Watch for Telling<'_> {
 
 impl Observer for Telling<'_> {
     fn starting(&mut self, step: &Step) {
-        let of = step.index + step.trials_expected;
-        let load = match step.load.rate() {
-            Some(rate) => format!("{rate} each way"),
-            None => "as fast as possible".to_owned(),
-        };
-        self.live.trial = format!("{} {} of {of}, {load}", step.purpose, step.index + 1);
+        self.live.trial = step.words();
         self.tell();
         self.inner.starting(step);
     }

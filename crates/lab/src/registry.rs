@@ -8,4 +8,4 @@ use crate::scenario::Functions;
 ///
 /// A static and not a constant: what the list holds is compiled here, once, and not wherever it is
 /// named.
-pub static FUNCTIONS: Functions = models::with_all!(Unit);
+pub static FUNCTIONS: Functions = models::with_all!(Unit; crate::reflector::RouteReflector);

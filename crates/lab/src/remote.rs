@@ -6,6 +6,7 @@ use devices::driver::{Driver, DriverError};
 use devices::embedded::Host;
 use devices::remote::Remote;
 use function_kit::Invalid;
+use function_kit::sections::function_key;
 use measure::record::{Check, Unavailable};
 use measure::{MeasureError, Measurer};
 use model_kit::{Configured, Model, erased};
@@ -19,6 +20,10 @@ use crate::unit::{DeviceFacts, OpenDevice, OpenError};
 /// # Errors
 /// When it does not, or one of the device's own keys is invalid.
 pub(crate) fn suits(model: &dyn erased::Configured, device: &DeviceChoice) -> Result<(), Invalid> {
+    if !device.device.forwards() {
+        let what = format!("{} reflects routes and forwards no frames", device.name());
+        return Err(function_key("name", what, "use another device for this function"));
+    }
     let Some(driver) = device.device.driver else { return Ok(()) };
     driver.limitations(&model.service(), &device.options).map(drop)
 }

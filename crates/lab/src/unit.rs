@@ -11,25 +11,46 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use function_kit::Invalid;
 use machine::clock::Clock;
 use measure::record::{Check, Unavailable};
-use measure::{MeasureError, Measurer};
+use measure::{MeasureError, Measurer, Subject};
 use model_kit::erased::Frame;
-pub use model_kit::erased::{Configured, Kind};
-use serde_json::Value;
+pub use model_kit::erased::{Configured, Kind, Listed, Sections};
+use serde_json::{Map, Value};
 use traffic::Stamp;
 
 use crate::scenario::DeviceChoice;
 
-/// A network function as an entry of the registry.
-pub trait FunctionUnit: Kind {
+/// What can be measured, as an entry of the registry: a network function, or a control plane.
+pub trait FunctionUnit: Listed {
+    /// Returns what methods measure of it.
+    fn subject(&self) -> Subject;
+
+    /// Reads and checks both sections, without swept lists and without `name`; all defaults are
+    /// filled in.
+    ///
+    /// # Errors
+    /// The first key that cannot be used.
+    fn read(
+        &self,
+        section: Map<String, Value>,
+        traffic: Map<String, Value>,
+    ) -> Result<Arc<dyn Sections>, Invalid>;
+
+    /// Checks that a device supports what the sections ask for.
+    ///
+    /// # Errors
+    /// When it does not, or one of the device's own keys is invalid.
+    fn suits(&self, sections: &dyn Sections, device: &DeviceChoice) -> Result<(), Invalid>;
+
     /// Sets a device up for what this entry has configured: its state, its workers, its ports.
     ///
     /// # Errors
     /// When the device cannot run here, or memory, threads or cores are missing.
     fn open(
         &self,
-        configured: &dyn Configured,
+        sections: &dyn Sections,
         device: &DeviceChoice,
         host: &OpenOptions,
     ) -> Result<Box<dyn OpenDevice>, OpenError>;

@@ -1,6 +1,7 @@
 //! What a registry knows of a method.
 
 use keys::Invalid;
+use measure::Subject;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +16,8 @@ pub struct Entry {
     pub name: &'static str,
     /// Summary for the help text, one line.
     pub summary: &'static str,
+    /// What the method measures of a device.
+    pub subject: Subject,
     /// The clauses of standards that the method follows or refers to.
     pub standards: &'static [&'static str],
     /// Figures of this method, in addition to the shared ones.

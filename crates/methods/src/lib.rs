@@ -20,6 +20,7 @@ mod sessions;
 pub mod burst;
 pub mod capacity;
 pub mod churn;
+pub mod convergence;
 pub mod denial_of_service;
 pub mod failover;
 pub mod forwarding_rate;

@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
         mut step: Step,
     ) -> Result<Trial, MeasureError> {
         step.index = self.next;
-        step.load = load;
+        step.load = Some(load);
         step.duration = duration;
         self.observer.starting(&step);
         let mut watch = Forward(self.observer);

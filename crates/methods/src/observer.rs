@@ -23,8 +23,8 @@ pub struct Step {
     pub purpose: Cow<'static, str>,
     /// Number of the trial in the method, from 0.
     pub index: usize,
-    /// Load of the trial.
-    pub load: Load,
+    /// Load of the trial; none where no frames are sent.
+    pub load: Option<Load>,
     /// Duration of the trial.
     pub duration: Duration,
     /// Expected number of trials from this one on, including it.
@@ -46,12 +46,26 @@ impl Step {
         Self {
             purpose: purpose.into(),
             index: 0,
-            load: Load::ClosedLoop,
+            load: None,
             duration: Duration::ZERO,
             trials_expected,
             time_expected,
             bounds,
         }
+    }
+
+    /// Returns the trial in words, as progress displays show it: `search 2 of 9, 3 Mpps each way`.
+    pub fn words(&self) -> String {
+        let load = match self.load {
+            None => String::new(),
+            Some(Load::ClosedLoop) => ", as fast as possible".to_owned(),
+            Some(Load::PerInterface(rate)) => format!(", {rate} each way"),
+            Some(Load::Burst { frames, rate }) => format!(", {frames} frames at {rate} each way"),
+            Some(Load::Step { first, then, .. }) => format!(", {first}, then {then} each way"),
+            Some(Load::Sessions(load)) => format!(", {load}"),
+        };
+        let of = self.index + self.trials_expected;
+        format!("{} {} of {of}{load}", self.purpose, self.index + 1)
     }
 }
 

@@ -23,10 +23,12 @@ pub static METHODS: &[Entry] = &[
     crate::failover::ENTRY,
     crate::occupancy::ENTRY,
     crate::soak::ENTRY,
+    crate::convergence::ENTRY,
 ];
 
-/// The methods of a scenario that names none: those of a first result, which takes a minute.
-pub const DEFAULT_METHODS: &[&str] = &["capacity", "throughput"];
+/// The methods of a scenario that names none, as far as they measure what it has: those of a first
+/// result, which takes a minute.
+pub const DEFAULT_METHODS: &[&str] = &["capacity", "throughput", "convergence"];
 
 /// The method with this name.
 pub fn find(name: &str) -> Option<&'static Entry> {

@@ -8,7 +8,7 @@
 
 use std::io;
 
-use measure::record::{Cell, Outcome, RunRecord, Status, ThresholdVerdict};
+use measure::record::{Cell, Check, Mismatch, Outcome, RunRecord, Status, ThresholdVerdict};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
@@ -161,11 +161,13 @@ fn check_properties(cell: &Cell) -> Vec<(String, String)> {
 }
 
 fn mismatches(cell: &Cell) -> String {
-    let all = cell.check.iter().flat_map(|check| &check.mismatches);
-    all.map(|m| {
-        format!("frame {}: {}\n  expected {}\n  got {}\n", m.frame, m.what, m.expected, m.got)
-    })
-    .collect()
+    let of = |check: &Check| -> String {
+        let one = |m: &Mismatch| {
+            format!("{}\n  expected {}\n  got {}\n", check.named(m), m.expected, m.got)
+        };
+        check.mismatches.iter().map(one).collect()
+    };
+    cell.check.as_ref().map_or(String::new(), of)
 }
 
 fn measured(outcome: &Outcome) -> Verdict {

@@ -130,7 +130,7 @@ mod tests {
         assert!(!all.is_empty());
         for reference in all {
             assert!(
-                ["Mpps", "Gbit/s", "1/s", "sessions", "us", "ms", "%"]
+                ["Mpps", "Gbit/s", "1/s", "sessions", "s", "us", "ms", "%"]
                     .contains(&reference.unit.as_str()),
                 "{reference:?}"
             );

@@ -22,7 +22,8 @@ pub(crate) fn answers(record: &RunRecord) -> Vec<String> {
         answers.push(match (record.status, record.cells.iter().find_map(|c| c.check.as_ref())) {
             (Status::Interrupted, _) => "Interrupted before the first measurement.".into(),
             (_, Some(check)) => {
-                format!("The functional check passed: {} frames match the oracle.", check.frames)
+                let (frames, what) = (check.frames, check.of.plural());
+                format!("The functional check passed: {frames} {what} match the oracle.")
             }
             _ => "Nothing was measured.".into(),
         });
@@ -78,13 +79,13 @@ fn claimants(record: &RunRecord, claim: &Claim) -> String {
 }
 
 fn check_failed(cell: &Cell, names: &Names) -> String {
-    let (differ, frames) =
-        cell.check.as_ref().map_or((0, 0), |check| (check.mismatch_count, check.frames));
+    let check = cell.check.clone().unwrap_or_default();
     format!(
-        "The functional check failed: {} of {} frames ({}) did not come out as the oracle says, \
-         so no figure is published.",
-        grouped(differ),
-        grouped(frames),
+        "The functional check failed: {} of {} {} ({}) did not come out as the oracle says, so no \
+         figure is published.",
+        grouped(check.mismatch_count),
+        grouped(check.frames),
+        check.of.plural(),
         names.of_cell(cell)
     )
 }

@@ -64,12 +64,13 @@ pub fn check_words(check: &Check) -> String {
     let left_out = check.left_out();
     let mut words = if check.passed {
         let extent = if left_out.is_some() { "partially passed" } else { "passed" };
-        format!("{extent}: {} frames match the oracle", grouped(check.frames))
+        format!("{extent}: {} {} match the oracle", grouped(check.frames), check.of.plural())
     } else {
         format!(
-            "FAILED: {} of {} frames differ from the oracle",
+            "FAILED: {} of {} {} differ from the oracle",
             grouped(check.mismatch_count),
-            grouped(check.frames)
+            grouped(check.frames),
+            check.of.plural()
         )
     };
     if !check.uncovered.is_empty() {
@@ -203,7 +204,7 @@ fn checks(text: &mut String, record: &RunRecord, names: &Names) {
     }
     for (_, check) in checked.iter().filter(|(_, check)| !check.passed) {
         for m in check.mismatches.iter().take(3) {
-            line(text, &format!("  frame {}: {}", m.frame, m.what));
+            line(text, &format!("  {}", check.named(m)));
             line(text, &format!("    expected {}", m.expected));
             line(text, &format!("    got      {}", m.got));
         }
@@ -256,7 +257,7 @@ fn verdict(record: &RunRecord) -> String {
     let words = status_words(record.status);
     match record.status {
         Status::Passed => format!("Run: {words}."),
-        Status::CheckFailed => format!("Run: {words}; see the frames above."),
+        Status::CheckFailed => format!("Run: {words}; see the differences above."),
         Status::Invalid => format!("Run: {words}; do not rely on the figures above."),
         Status::ThresholdMissed | Status::Failed | Status::Interrupted => {
             format!("Run: {words}.")

@@ -1,13 +1,15 @@
-//! Every fuzz target: those of the models and protocols, the laws of the wire formats, and that of
-//! cutting and joining frames.
+//! Every fuzz target: those of the models and protocols, the laws of the wire formats, that of
+//! cutting and joining frames, and readers and machines of other crates.
 //!
 //! [`targets`] lists them from the registries; the fuzz package runs any of them by its name, and
 //! [`smoke`] runs a body over seeded inputs without a fuzzer.
 
 use std::marker::PhantomData;
 
+use controller_route_reflector::fuzz as reflector;
 pub use model_kit::fuzz::Body;
 use model_kit::fuzz::{self, Fuzzed};
+use protocol_bgp::fuzz as bgp;
 use protocols::{PROTOCOLS, Protocol};
 use wire::{LAWS, Law};
 
@@ -23,15 +25,35 @@ pub enum Target {
     Model(&'static fuzz::Target),
     /// That of a protocol.
     Protocol(&'static Protocol),
+    /// One of another crate.
+    Other(&'static Other),
     /// The law of a wire format, or of what is done with frames.
     Law(&'static Law),
 }
+
+/// A target of a crate that is in no list of units, or of a part of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Other {
+    name: &'static str,
+    body: fn(&[u8]),
+    examples: fn() -> Vec<Vec<u8>>,
+}
+
+#[rustfmt::skip] // A line each.
+static OTHERS: &[Other] = &[
+    Other { name: "bgp_message", body: bgp::bgp_message, examples: || bgp::examples_of(0) },
+    Other { name: "bgp_update", body: bgp::bgp_update, examples: || bgp::examples_of(1) },
+    Other { name: "bgp_session", body: bgp::bgp_session, examples: || bgp::examples_of(2) },
+    Other { name: "rows_mrt", body: rows::fuzz::mrt, examples: rows::fuzz::examples },
+    Other { name: "reflector", body: reflector::reflector, examples: reflector::examples },
+];
 
 /// Every target.
 pub fn targets() -> impl Iterator<Item = Target> {
     let of_protocols = PROTOCOLS.iter().map(Target::Protocol);
     let laws = LAWS.iter().chain([&offload::LAW]).map(Target::Law);
-    of_models().map(Target::Model).chain(of_protocols).chain(laws)
+    let others = OTHERS.iter().map(Target::Other);
+    of_models().map(Target::Model).chain(of_protocols).chain(others).chain(laws)
 }
 
 /// The targets of the models.
@@ -67,6 +89,7 @@ impl Target {
         match self {
             Target::Model(target) => target.name.to_owned(),
             Target::Protocol(protocol) => format!("protocol_{}", protocol.name),
+            Target::Other(target) => target.name.to_owned(),
             Target::Law(law) => format!("wire_{}", law.name),
         }
     }
@@ -76,6 +99,7 @@ impl Target {
         match self {
             Target::Model(target) => (target.body)(),
             Target::Protocol(protocol) => Box::new(protocol.fuzz),
+            Target::Other(target) => Box::new(target.body),
             Target::Law(law) => Box::new(law.holds),
         }
     }
@@ -87,6 +111,10 @@ pub fn smoke(target: &Target, seed: u64, iterations: u32) {
     let mut examples = examples();
     examples.extend(of_models().flat_map(|target| (target.examples)()));
     examples.extend(PROTOCOLS.iter().flat_map(|protocol| (protocol.examples)()));
+    // Of those that have their own no other is an input.
+    if let Target::Other(target) = target {
+        examples = (target.examples)();
+    }
     let mut body = target.body();
     let mut random = Random::new(seed);
     for _ in 0..iterations {

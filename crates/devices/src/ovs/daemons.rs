@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use netns::{Child, Namespace};
 
-use super::folder::Folder;
 use super::options::Datapath;
 use crate::driver::DriverError;
+use crate::folder::Folder;
 
 /// A running switch. Fields drop in their order: the switch before its database.
 pub(super) struct Daemons {

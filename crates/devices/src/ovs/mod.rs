@@ -9,7 +9,6 @@
 mod bridge;
 mod bridges;
 mod daemons;
-mod folder;
 mod gateway;
 mod openflow;
 mod options;

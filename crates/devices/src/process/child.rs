@@ -12,8 +12,8 @@ use engine::{Link, Monitor};
 use netns::{Child, Namespace};
 
 use super::control::Speaker;
-use super::output::Output;
 use crate::driver::DriverError;
+use crate::output::Output;
 
 /// A daemon process.
 pub(super) struct Daemon {

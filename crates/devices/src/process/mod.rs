@@ -12,7 +12,6 @@ mod file;
 mod guests;
 mod links;
 mod options;
-mod output;
 mod standby;
 mod usage;
 

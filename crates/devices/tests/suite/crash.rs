@@ -83,7 +83,7 @@ fn run_until_killed(driver: &dyn Driver) {
 }
 
 /// The program, where it was built beside this test.
-fn program() -> Option<PathBuf> {
+pub fn program() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
     let program = this.parent()?.parent()?.join("plumbline");
     program.is_file().then_some(program)
@@ -160,7 +160,7 @@ fn belongings(pid: u32, namespaces: &BTreeSet<String>) -> Belongings {
     found
 }
 
-fn processes() -> impl Iterator<Item = u32> {
+pub fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -170,13 +170,13 @@ fn namespace(process: &str) -> Option<String> {
     Some(link.to_string_lossy().into_owned())
 }
 
-fn parent(id: u32) -> Option<u32> {
+pub fn parent(id: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 /// Whether a process lives; one that only waits to be counted does not.
-fn is_alive(id: u32) -> bool {
+pub fn is_alive(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let state = status.lines().find_map(|line| line.strip_prefix("State:"));
     state.is_some_and(|state| !state.trim_start().starts_with('Z'))

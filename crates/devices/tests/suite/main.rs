@@ -6,5 +6,6 @@ mod external;
 mod linux;
 mod remote;
 mod router;
+mod routing;
 mod sessions;
 mod undone;

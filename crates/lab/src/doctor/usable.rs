@@ -32,7 +32,10 @@ pub struct Hindrance {
 pub(super) fn devices() -> Vec<Usable> {
     let said = |error: Unavailable| Hindrance { why: error.why, remedy: error.remedy };
     let look = |device: registry::Device| {
-        let hindrance = device.driver.and_then(|driver| driver.available().err().map(said));
+        let routing = device.routing.filter(|_| !device.forwards());
+        let forwarding = device.driver.and_then(|driver| driver.available().err());
+        let hindrance = forwarding.or(routing.and_then(|driver| driver.available().err()));
+        let hindrance = hindrance.map(said);
         let usable = device.driver.filter(|_| hindrance.is_none());
         let lacks = usable.map(|driver| driver.lacks()).unwrap_or_default();
         Usable {

@@ -14,7 +14,7 @@ use super::state::{Early, Run, Store};
 use super::{drops, plan};
 use crate::scenario::Benchmark;
 use crate::scenario::sweep::Combination;
-use crate::unit::{Configured, OpenDevice, OpenError};
+use crate::unit::{OpenDevice, OpenError, Sections};
 
 impl Run<'_> {
     /// Determines the order of the measurements, and takes those that earlier runs have made.
@@ -66,8 +66,7 @@ impl Run<'_> {
             let configuration =
                 configuration(slot.benchmark, slot.combination, configured.as_ref(), self.host);
             let choice = slot.benchmark.device(slot.combination);
-            let driver = choice.device.driver;
-            let version = driver.map(|driver| driver.version(&choice.options)).unwrap_or_default();
+            let version = choice.device.version(&choice.options);
             let compared_by = compare.filter(|key| slot.combination.parameters.contains_key(*key));
             let question = |choice: &crate::scenario::MethodChoice| {
                 let mut asked = Asked {
@@ -317,7 +316,7 @@ impl Run<'_> {
 fn configuration(
     benchmark: &Benchmark,
     combination: &Combination,
-    configured: &dyn Configured,
+    configured: &dyn Sections,
     host: &Host,
 ) -> serde_json::Value {
     let choice = benchmark.device(combination);

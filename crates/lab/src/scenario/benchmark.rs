@@ -9,8 +9,7 @@ use super::device::DeviceChoice;
 use super::method::MethodChoice;
 use super::sweep::Combination;
 use super::{Document, ScenarioError};
-use crate::remote::suits;
-use crate::unit::{Configured, FunctionUnit};
+use crate::unit::{FunctionUnit, Sections};
 
 /// A function on one or more devices, with its methods and swept values.
 pub struct Benchmark {
@@ -41,11 +40,12 @@ impl Benchmark {
     ///
     /// # Errors
     /// The key whose value the function refuses.
-    pub fn configure(&self, cell: &Combination) -> Result<Arc<dyn Configured>, ScenarioError> {
+    pub fn configure(&self, cell: &Combination) -> Result<Arc<dyn Sections>, ScenarioError> {
         let section = |index: usize| cell.sections.get(index).cloned().unwrap_or_default();
-        let configured = self.unit.read(section(0), section(1));
-        let suits = |one: Arc<dyn Configured>| suits(&*one, self.device(cell)).map(|()| one);
-        configured.and_then(suits).map_err(|error| self.in_file(cell, &error))
+        let read = self.unit.read(section(0), section(1));
+        let suits =
+            |one: Arc<dyn Sections>| self.unit.suits(&*one, self.device(cell)).map(|()| one);
+        read.and_then(suits).map_err(|error| self.in_file(cell, &error))
     }
 
     /// Adds the file, the line, and the key as written in the file to the error of a unit.

@@ -70,9 +70,9 @@ impl Builder {
         let places = [Place::root(&schemas[0]), Place::root(&schemas[1])];
         let cells = self.cells(&document, &function, places, scale, &id)?;
         let cells = on_devices(&document, cells, &devices)?;
-        let parts = self.parts(&document, key, listed, (places, scale), (cells, &devices))?;
+        let parts = self.parts(&document, &function, listed, (places, scale), (cells, &devices))?;
         for part in &parts {
-            method::check_methods(&document, &part.methods, &devices)?;
+            method::check_methods(&document, unit, &part.methods, &devices)?;
         }
         let several = parts.iter().filter(|part| part.tester.is_none()).count() > 1;
         let document = Arc::new(document);
@@ -155,14 +155,14 @@ impl Builder {
     fn parts(
         &mut self,
         document: &Document,
-        function_key: &str,
+        function: &FunctionSection,
         listed: bool,
         (places, scale): ([Place<'_>; 2], Scale),
         (cells, devices): (Vec<Combination>, &[DeviceChoice]),
     ) -> Result<Vec<Part>, ScenarioError> {
         let entries = method::method_entries(document)?;
         let has_tester = document.root.get("tester").is_some_and(|tester| !tester.is_null());
-        let is_tipsys = listed && function_key == "pipeline";
+        let is_tipsys = listed && function.key == "pipeline";
         match entries {
             Some(entries) => of_methods(document, entries, places, cells),
             None if has_tester || is_tipsys => {
@@ -170,7 +170,7 @@ impl Builder {
                 self.of_tests(document, &tests, &cells)
             }
             None => {
-                let methods = method::default_methods(document, devices)?;
+                let methods = method::default_methods(document, function.unit.subject(), devices)?;
                 Ok(vec![Part { label: String::new(), methods, cells, tester: None }])
             }
         }

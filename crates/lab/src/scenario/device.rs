@@ -118,7 +118,7 @@ fn entry_of(
         ));
     }
     let schemas: Vec<Option<schemars::Schema>> =
-        devices.iter().map(|device| device.driver.map(|driver| driver.schema())).collect();
+        devices.iter().map(|device| device.schema()).collect();
     check_keys(document, path, &own, &schemas)?;
     let mut choices = Vec::new();
     for (device, schema) in devices.iter().zip(&schemas) {

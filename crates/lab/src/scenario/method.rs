@@ -1,11 +1,13 @@
 //! The methods of a benchmark, read from `methods` or taken as they are where it names none.
 
-use methods::{DEFAULT_METHODS, Entry, Method};
+use measure::Subject;
+use methods::{DEFAULT_METHODS, Entry, METHODS, Method};
 use serde_json::{Map, Value};
 
 use super::device::DeviceChoice;
 use super::sections::check_keys;
 use super::{Document, ScenarioError, kind};
+use crate::unit::FunctionUnit;
 use keys::{Place, nearest};
 
 /// A configured method.
@@ -91,19 +93,38 @@ pub(super) fn one_method(
 /// The default methods of a benchmark, without those that one of its devices does not support.
 pub(super) fn default_methods(
     document: &Document,
+    subject: Subject,
     devices: &[DeviceChoice],
 ) -> Result<Vec<MethodChoice>, ScenarioError> {
-    let fits = |name: &&&str| devices.iter().all(|device| closed_loop(name, device).is_none());
+    let fits = |name: &&&str| {
+        methods::find(name).is_some_and(|entry| entry.subject == subject)
+            && devices.iter().all(|device| closed_loop(name, device).is_none())
+    };
     let names = DEFAULT_METHODS.iter().filter(fits);
     names.map(|name| method(document, "methods", name, &Map::new())).collect()
 }
 
-/// Refuses a method that one of the devices does not support.
+/// Refuses a method that measures something else, or that one of the devices does not support.
 pub(super) fn check_methods(
     document: &Document,
+    unit: &dyn FunctionUnit,
     methods: &[MethodChoice],
     devices: &[DeviceChoice],
 ) -> Result<(), ScenarioError> {
+    let subject = unit.subject();
+    let measures = |one: &&MethodChoice| methods::find(one.method.name()).map(|it| it.subject);
+    if let Some(one) = methods.iter().find(|one| measures(one) != Some(subject)) {
+        let key = if document.root.contains_key("method") { "method" } else { "methods" };
+        let what = format!(
+            "`{}` measures {}, and `{}` has none",
+            one.method.name(),
+            measures(&one).unwrap_or(Subject::Frames).words(),
+            unit.name()
+        );
+        let fit = METHODS.iter().filter(|entry| entry.subject == subject);
+        let fit: Vec<&str> = fit.map(|entry| entry.name).collect();
+        return Err(document.error(key, what, format!("methods: {}", fit.join(", "))));
+    }
     let mut all = methods.iter().flat_map(|one| devices.iter().map(move |device| (one, device)));
     match all.find_map(|(one, device)| closed_loop(one.method.name(), device)) {
         None => Ok(()),

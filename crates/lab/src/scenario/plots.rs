@@ -312,8 +312,7 @@ fn paths(benchmarks: &[Benchmark]) -> BTreeSet<String> {
     paths.extend(tipsy::tester::SENSE.map(|key| format!("tester.{key}")));
     paths.extend(device::DEVICE_KEYS.map(|key| format!("device.{key}")));
     for choice in benchmarks.iter().flat_map(|one| &one.devices) {
-        let Some(driver) = choice.device.driver else { continue };
-        let schema = driver.schema();
+        let Some(schema) = choice.device.schema() else { continue };
         paths.extend(Place::root(&schema).keys().iter().map(|key| format!("device.{key}")));
     }
     paths

@@ -2,13 +2,14 @@
 //! hours, and in tests. It shows that the scenario works, not how fast the device is.
 //!
 //! Methods get short trials at low rates and one repetition, and search nothing that can be given.
-//! Functions hold few sessions. A sweep keeps its first cell, and of each key on its own one more
-//! number or a few further words. All devices are kept, and their workers rest while no packet
-//! arrives. Thresholds are removed.
+//! Functions hold few sessions, and reflectors few routes. A sweep keeps its first cell, and of
+//! each key on its own one more number or a few further words. All devices are kept, and their
+//! workers rest while no packet arrives. Thresholds are removed.
 
 use std::collections::HashMap;
 
 use keys::Invalid;
+use measure::Subject;
 use serde_json::{Map, Value, json};
 
 use super::device::DeviceChoice;
@@ -24,7 +25,9 @@ impl Scenario {
         for benchmark in &mut self.benchmarks {
             keep_few_cells(benchmark);
             keep_little_state(benchmark);
-            benchmark.devices.iter_mut().for_each(let_rest);
+            if benchmark.unit.subject() == Subject::Frames {
+                benchmark.devices.iter_mut().for_each(let_rest);
+            }
             for choice in &mut benchmark.methods {
                 shorten(choice)?;
             }
@@ -74,12 +77,13 @@ fn keep_few_cells(benchmark: &mut Benchmark) {
     });
 }
 
-/// Limits the number of sessions: they take memory, and must be opened before a measurement.
+/// Limits the numbers of sessions, routes and peers: they take memory, and must be there before a
+/// measurement.
 fn keep_little_state(benchmark: &mut Benchmark) {
-    let sections = benchmark.cells.iter_mut().flat_map(|cell| &mut cell.sections);
-    for sessions in sections.filter_map(|section| section.get_mut("sessions")) {
-        if sessions.as_u64().is_some_and(|count| count > SESSIONS_MAX) {
-            *sessions = json!(SESSIONS_MAX);
+    for section in benchmark.cells.iter_mut().flat_map(|cell| &mut cell.sections) {
+        for (key, most) in LITTLE {
+            let many = section.get_mut(*key).filter(|it| it.as_u64().is_some_and(|it| it > *most));
+            many.into_iter().for_each(|many| *many = json!(most));
         }
     }
 }
@@ -88,7 +92,7 @@ fn keep_little_state(benchmark: &mut Benchmark) {
 /// workers sleep while no packet arrives, and the kernel forwards where packets come in, without
 /// threads that wait for a core.
 fn let_rest(device: &mut DeviceChoice) {
-    let Some(schema) = device.device.driver.map(|driver| driver.schema()) else { return };
+    let Some(schema) = device.device.schema() else { return };
     for (key, value) in [("idle", "sleep"), ("forwarding", "softirq")] {
         if schema.pointer(&format!("/properties/{key}")).is_some() {
             device.options.entry(key).or_insert_with(|| json!(value));
@@ -121,6 +125,7 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
             }
             // MLRsearch refuses keys that it does not use; its named goals set their own durations.
             _ if is_mlrsearch && LEFT_TO_MLRSEARCH.contains(&key.as_str()) => {}
+            _ if LEFT_OFF.contains(&key.as_str()) && value.as_f64() == Some(0.0) => {}
             // Without an update rate nothing changes during a trial; other absent keys get a bound.
             Value::Null if key == "update-rate" => {}
             _ if key == "repetitions" => *value = json!(1),
@@ -137,8 +142,16 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
     }
 }
 
-/// The largest number of sessions that a function holds and its traffic opens.
-const SESSIONS_MAX: u64 = 30_000;
+/// The largest numbers of what a function holds and its traffic makes.
+const LITTLE: &[(&str, u64)] = &[
+    ("sessions", 30_000),
+    ("prefixes", 2_000),
+    ("ipv6-prefixes", 500),
+    ("attribute-sets", 50),
+    ("clients", 6),
+    ("vpns", 20),
+    ("edges-per-vpn", 4),
+];
 
 /// The values that keys get, each in its own unit: seconds, frames per second, fractions of one.
 const SHORT: &[(&str, f64)] = &[
@@ -161,6 +174,10 @@ const SHORT: &[(&str, f64)] = &[
     ("before", 0.2),
     ("settle", 0.1),
     ("patience", 20.0),
+    ("changes", 100.0),
+    ("changes-for", 0.5),
+    ("lost-clients", 1.0),
+    ("slow-clients", 1.0),
     ("after", 2.0),
     ("warm-up", 0.05),
     ("tester-alone", 0.05),
@@ -175,6 +192,9 @@ const SHORT: &[(&str, f64)] = &[
     ("update-rate", 1e3),
     ("precision", 0.5),
 ];
+
+/// Keys that ask for nothing where they are 0, and stay so: not all routes can change.
+const LEFT_OFF: [&str; 3] = ["changes", "lost-clients", "slow-clients"];
 
 /// Keys that `search: mlrsearch` does not use, and its search time, which stays as it is.
 const LEFT_TO_MLRSEARCH: [&str; 4] =
@@ -196,7 +216,11 @@ mod tests {
     #[test]
     fn every_method_can_be_shortened() {
         for entry in methods::METHODS {
-            let text = format!("function: {{name: l3-router}}\nmethods: {}\n", entry.name);
+            let function = match entry.subject {
+                Subject::Frames => "l3-router",
+                Subject::Routes => "route-reflector",
+            };
+            let text = format!("function: {{name: {function}}}\nmethods: {}\n", entry.name);
             let scenario = smoke(&text);
             let method = &scenario.benchmarks[0].methods[0].method;
             let bound = method.time_bound().as_secs();

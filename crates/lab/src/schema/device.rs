@@ -24,14 +24,13 @@ pub(super) fn schema() -> Value {
     });
     // Keys of one name mean different things to different devices: any of them will do here.
     let mut own: std::collections::BTreeMap<String, Vec<Value>> = Default::default();
-    for driver in registry::DRIVERS {
-        let schema = driver.schema();
+    for (device, schema) in registry::schemas() {
         let whole = schema.as_value();
         let keys = schema.get("properties").and_then(Value::as_object);
         for (key, schema) in keys.into_iter().flatten() {
             let mut schema = inlined(schema, whole, 0);
             let said = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-            schema["description"] = format!("`{}`: {said}", driver.name()).into();
+            schema["description"] = format!("`{}`: {said}", device.name).into();
             own.entry(key.clone()).or_default().push(schema);
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{ClaimLevel, Outcome};
+use crate::Subject;
 
 /// The results of one cell: one combination of swept keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,9 +74,13 @@ impl std::fmt::Display for Unavailable {
     }
 }
 
-/// Result of the functional check: the comparison of the device with the oracle, frame by frame.
+/// Result of the functional check: the comparison of the device with the oracle, frame by frame, or
+/// route by route.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
+    /// What was compared and is counted here, where this says "frames".
+    #[serde(default, skip_serializing_if = "Subject::is_frames")]
+    pub of: Subject,
     /// Whether all frames matched the oracle.
     pub passed: bool,
     /// Number of compared frames.
@@ -165,6 +170,14 @@ impl Cell {
 }
 
 impl Check {
+    /// Returns the name of a difference: the number of a frame and what differs, or the route.
+    pub fn named(&self, mismatch: &Mismatch) -> String {
+        match self.of {
+            Subject::Frames => format!("frame {}: {}", mismatch.frame, mismatch.what),
+            Subject::Routes => mismatch.what.clone(),
+        }
+    }
+
     /// Description of what the check excluded; none if nothing was excluded.
     pub fn left_out(&self) -> Option<String> {
         let one = |limitation: &CheckLimitation| match limitation.skipped {

@@ -246,11 +246,8 @@ impl RunRecord {
             Status::Passed => None,
             Status::CheckFailed => cells().find_map(|cell| {
                 let check = cell.check.as_ref().filter(|check| !check.passed)?;
-                let (differ, frames) = (check.mismatch_count, check.frames);
-                Some(format!(
-                    "{}: {differ} of {frames} frames differ from the oracle",
-                    cell.label()
-                ))
+                let (differ, all, what) = (check.mismatch_count, check.frames, check.of.plural());
+                Some(format!("{}: {differ} of {all} {what} differ from the oracle", cell.label()))
             }),
             Status::Failed => {
                 cells().find_map(|cell| Some(format!("{}: {}", cell.label(), cell.error.as_ref()?)))

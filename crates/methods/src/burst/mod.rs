@@ -25,7 +25,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::Outcome;
-use measure::{Load, MeasureError, Measurer, Pps, Trial, validity};
+use measure::{Load, MeasureError, Measurer, Pps, Subject, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
@@ -41,6 +41,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "longest burst of back-to-back frames without loss, and the implied buffer size",
+    subject: Subject::Frames,
     standards: &[RFC9004, TST009],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

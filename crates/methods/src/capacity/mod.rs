@@ -23,7 +23,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Claim, ClaimLevel, Figure, Limit, LimitKind, Outcome, Validity};
-use measure::{Load, MeasureError, Measurer, Pps, StageRole, Trial, validity};
+use measure::{Load, MeasureError, Measurer, Pps, StageRole, Subject, Trial, validity};
 use serde_json::Value;
 
 use changes::Pair;
@@ -39,6 +39,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "packets per second and cycles by stage of the workers alone, in a closed loop",
+    subject: Subject::Frames,
     standards: &[],
     figures: FIGURES,
     read: |value| crate::entry::read(value, |_: &Config| Ok(())),

@@ -26,7 +26,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Claim, ClaimLevel, Outcome, Validity};
-use measure::{Conditions, Load, MeasureError, Measurer, Pps};
+use measure::{Conditions, Load, MeasureError, Measurer, Pps, Subject};
 use serde_json::Value;
 
 pub use config::Config;
@@ -41,6 +41,7 @@ use row::Row;
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "throughput while users and routes change, and the cost of each change",
+    subject: Subject::Frames,
     standards: &[],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

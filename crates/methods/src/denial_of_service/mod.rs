@@ -23,7 +23,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Outcome, TrialRecord, Validity};
-use measure::{Conditions, Flood, Load, MeasureError, Measurer, Pps, validity};
+use measure::{Conditions, Flood, Load, MeasureError, Measurer, Pps, Subject, validity};
 use serde_json::Value;
 
 pub use config::Config;
@@ -39,6 +39,7 @@ use crate::{Entry, HeldLoad, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "effect of floods against the device on the traffic through it",
+    subject: Subject::Frames,
     standards: &[],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

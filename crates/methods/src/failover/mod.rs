@@ -22,7 +22,8 @@ use std::time::Duration;
 
 use measure::record::{Limit, LimitKind, Outcome};
 use measure::{
-    Conditions, MeasureError, Measurer, SessionAction, SessionLoad, SessionsThere, Takeover,
+    Conditions, MeasureError, Measurer, SessionAction, SessionLoad, SessionsThere, Subject,
+    Takeover,
 };
 use serde_json::Value;
 
@@ -38,6 +39,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "sessions that survive when a standby takes over, and duration of the outage",
+    subject: Subject::Frames,
     standards: &[CLAUSE],
     figures: FIGURES,
     read: |value| crate::entry::read(value, |_: &Config| Ok(())),

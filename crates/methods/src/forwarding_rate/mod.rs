@@ -23,7 +23,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Claim, ClaimLevel, Figure, Limit, LimitKind, Outcome, Validity};
-use measure::{Direction, Load, MeasureError, Measurer, Pps, Trial, validity};
+use measure::{Direction, Load, MeasureError, Measurer, Pps, Subject, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
@@ -40,6 +40,7 @@ use crate::{Entry, Method, Observer, Step, baseline};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "rate forwarded at a given load, or at the tester's maximum",
+    subject: Subject::Frames,
     standards: &[FORWARDING_RATE, AT_MAXIMUM],
     figures: FIGURES,
     read: |value| crate::entry::read(value, |_: &Config| Ok(())),

@@ -22,7 +22,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Baseline, Claim, Limit, Outcome, TrialRecord, Validity};
-use measure::{Load, MeasureError, Measurer, Nanos, Pps, Ratio, Trial, validity};
+use measure::{Load, MeasureError, Measurer, Nanos, Pps, Ratio, Subject, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
@@ -39,6 +39,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "latency at no load, at fractions of the throughput, and at the throughput",
+    subject: Subject::Frames,
     standards: &[RFC2544, RFC8219_LATENCY, RFC8219_PDV],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

@@ -27,7 +27,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Claim, Limit, LimitKind, Outcome, Validity};
-use measure::{Load, MeasureError, Measurer, Pps, Ratio, validity};
+use measure::{Load, MeasureError, Measurer, Pps, Ratio, Subject, validity};
 use serde_json::Value;
 
 use config::NAME;
@@ -44,6 +44,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "frame loss ratio at each load, from the maximum down or from 1 % up",
+    subject: Subject::Frames,
     standards: &[RFC2544],
     figures: FIGURES,
     read: |value| crate::entry::read(value, |_: &Config| Ok(())),

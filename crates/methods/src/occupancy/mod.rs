@@ -21,7 +21,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::Outcome;
-use measure::{Load, MeasureError, Measurer, Population, Pps};
+use measure::{Load, MeasureError, Measurer, Population, Pps, Subject};
 use serde_json::Value;
 
 pub use config::Config;
@@ -35,6 +35,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "table entries and log messages caused by clients",
+    subject: Subject::Frames,
     standards: &[],
     figures: FIGURES,
     read: |value| crate::entry::read(value, |_: &Config| Ok(())),

@@ -22,7 +22,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Outcome, TrialRecord, Validity};
-use measure::{Conditions, Load, MeasureError, Measurer, PathFailing};
+use measure::{Conditions, Load, MeasureError, Measurer, PathFailing, Subject};
 use serde_json::Value;
 
 pub use config::Config;
@@ -37,6 +37,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "loss when the path to a watched next hop fails silently or with its port",
+    subject: Subject::Frames,
     standards: &[],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

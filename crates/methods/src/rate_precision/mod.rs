@@ -42,7 +42,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{LimitKind, Outcome, TrialRecord, Validity};
-use measure::{Conditions, MeasureError, Measurer, validity};
+use measure::{Conditions, MeasureError, Measurer, Subject, validity};
 use serde_json::Value;
 
 pub use config::Config;
@@ -60,6 +60,7 @@ use table::Table;
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "rate passed by each subscriber's policer, against its configured rate",
+    subject: Subject::Frames,
     standards: &[Y1564],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

@@ -21,7 +21,9 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Claim, Figure, Limit, LimitKind, Outcome, Spread, TrialRecord, Validity};
-use measure::{Direction, Load, MeasureError, Measurer, Nanos, Pps, Ratio, Trial, validity};
+use measure::{
+    Direction, Load, MeasureError, Measurer, Nanos, Pps, Ratio, Subject, Trial, validity,
+};
 use serde_json::Value;
 
 pub use config::Config;
@@ -37,6 +39,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "duration of frame loss after the end of an overload",
+    subject: Subject::Frames,
     standards: &[RFC2544],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

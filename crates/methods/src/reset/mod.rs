@@ -24,7 +24,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Claim, Outcome, TrialRecord, Validity};
-use measure::{Conditions, Load, MeasureError, Measurer, Pps, Trial, validity};
+use measure::{Conditions, Load, MeasureError, Measurer, Pps, Subject, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
@@ -41,6 +41,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "duration of the outage when the device is restarted under load",
+    subject: Subject::Frames,
     standards: &[RFC6201],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

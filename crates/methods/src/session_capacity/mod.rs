@@ -24,7 +24,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::Outcome;
-use measure::{MeasureError, Measurer};
+use measure::{MeasureError, Measurer, Subject};
 use serde_json::Value;
 
 pub use config::Config;
@@ -41,6 +41,7 @@ use crate::{Entry, Method, Observer};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "concurrent sessions, memory of each, and behaviour of the full device",
+    subject: Subject::Frames,
     standards: &[CAPACITY_CLAUSE, VALIDATION_CLAUSE],
     figures: FIGURES,
     read: |value| crate::entry::read(value, |_: &Config| Ok(())),

@@ -24,7 +24,8 @@ use std::time::Duration;
 
 use measure::record::{Bounds, Outcome};
 use measure::{
-    MeasureError, Measurer, Pps, SessionAction, SessionCounts, SessionLoad, SessionsThere, validity,
+    MeasureError, Measurer, Pps, SessionAction, SessionCounts, SessionLoad, SessionsThere, Subject,
+    validity,
 };
 use serde_json::Value;
 
@@ -41,6 +42,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "highest sustained rate of new sessions without failure, verified",
+    subject: Subject::Frames,
     standards: &[RATE_CLAUSE, VALIDATION_CLAUSE],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

@@ -20,6 +20,7 @@ mod policers;
 mod population;
 mod random;
 mod restart;
+mod routing;
 mod sessions;
 
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub use ageing::Ageing;
 pub use changes::Changes;
 pub use floods::Suffered;
 pub use path::WatchedPath;
+pub use routing::Reflecting;
 pub use sessions::{Sessions, Standby, WhenFull};
 
 use burst::Buffer;

@@ -32,7 +32,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{LoadRecord, Outcome, TrialRecord, Validity};
-use measure::{Load, MeasureError, Measurer, Pps};
+use measure::{Load, MeasureError, Measurer, Pps, Subject};
 use serde_json::Value;
 
 pub use config::Config;
@@ -49,6 +49,7 @@ use course::{Course, SLICE, START};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "one load for hours: each loss, and the trend of latency and memory",
+    subject: Subject::Frames,
     standards: &[Y1564],
     figures: FIGURES,
     read: |value| crate::entry::read(value, Config::validate),

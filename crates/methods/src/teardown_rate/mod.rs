@@ -17,7 +17,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::Outcome;
-use measure::{MeasureError, Measurer, SessionAction, SessionLoad};
+use measure::{MeasureError, Measurer, SessionAction, SessionLoad, Subject};
 use serde_json::Value;
 
 pub use config::Config;
@@ -32,6 +32,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "rate of closing sessions by their own frames, and remaining sessions",
+    subject: Subject::Frames,
     standards: &[CLAUSE],
     figures: FIGURES,
     read: |value| crate::entry::read(value, |_: &Config| Ok(())),

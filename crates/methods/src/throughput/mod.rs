@@ -28,7 +28,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Baseline, Outcome};
-use measure::{Conditions, Load, MeasureError, Measurer, Pps};
+use measure::{Conditions, Load, MeasureError, Measurer, Pps, Subject};
 use serde_json::Value;
 
 use config::NAME;
@@ -45,6 +45,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "highest load without loss, by binary search or MLRsearch, with its latency",
+    subject: Subject::Frames,
     standards: &[
         report::RFC2544,
         report::TST009_SEARCH,

@@ -1,9 +1,11 @@
 //! What every method finds on devices of every temper is a record that obeys the published schema
 //! and reads back as it was: no figure, bound or point is a number that JSON cannot hold.
 
-use measure::Population;
 use measure::record::{Cell, RunRecord, Status, record_schema};
-use methods::simulated::{Changes, Sessions, Simulated, Standby, Suffered, WatchedPath};
+use measure::{Measurer, Population, RoutingSize};
+use methods::simulated::{
+    Changes, Reflecting, Sessions, Simulated, Standby, Suffered, WatchedPath,
+};
 use methods::{METHODS, Unobserved};
 use serde_json::{Value, json};
 
@@ -55,6 +57,23 @@ fn devices() -> [(&'static str, Simulated); 12] {
     ]
 }
 
+/// Reflectors that tell everything, and one that lacks a route in the end.
+fn reflectors() -> [(&'static str, Reflecting); 2] {
+    let size =
+        RoutingSize { feeders: 1, clients: 10, routes: 1000, attribute_sets: 10, bytes: 5000 };
+    let (client, alone) = [20, 50].map(std::time::Duration::from_millis).into();
+    let whole = Reflecting {
+        size,
+        client,
+        alone: Some(alone),
+        wrong_at: None,
+        lost_at: Some(1),
+        events: Vec::new(),
+    };
+    let lacking = Reflecting { wrong_at: Some(0), ..whole.clone() };
+    [("telling everything", whole), ("lacking a route", lacking)]
+}
+
 /// A record with one cell of a method, in JSON form.
 fn record(method: &str) -> RunRecord {
     let text = json!({
@@ -77,12 +96,15 @@ fn every_method_writes_what_the_schema_allows_and_what_reads_back() {
     let validator = jsonschema::validator_for(&schema).expect("the schema is one");
     for entry in METHODS {
         let mut results = 0;
-        for (temper, mut device) in devices() {
+        let forwarders =
+            devices().map(|(temper, one)| (temper, Box::new(one) as Box<dyn Measurer>));
+        let reflectors = reflectors().map(|(temper, one)| (temper, Box::new(one) as _));
+        for (temper, mut device) in forwarders.into_iter().chain(reflectors) {
             // An hour of simulated soaking says no more than a minute of it.
             let config = if entry.name == "soak" { json!({"duration": "60 s"}) } else { json!({}) };
             let method = (entry.read)(config).expect("the defaults are valid");
             // What a device cannot do at all is an error, and no record.
-            let Ok(outcome) = method.run(&mut device, &mut Unobserved) else { continue };
+            let Ok(outcome) = method.run(&mut *device, &mut Unobserved) else { continue };
             results += 1;
             let mut record = record(entry.name);
             record.cells[0].outcomes.push(outcome);

@@ -19,8 +19,8 @@ use crate::check::{Expected, Oracle, Step};
 use crate::service::Service;
 use crate::unit::Model;
 
-/// A model as a list has it.
-pub trait Kind: Sync {
+/// What can be measured, as a list has it: a function, or a control plane.
+pub trait Listed: Sync {
     /// The function's name in scenarios, in kebab-case.
     fn name(&self) -> &'static str;
     /// Further names under which files know the function (`mgw` is TIPSY's name for
@@ -35,6 +35,10 @@ pub trait Kind: Sync {
     fn config_schema(&self) -> Schema;
     /// JSON Schema of the `traffic` section. A key is swept under the same condition.
     fn traffic_schema(&self) -> Schema;
+}
+
+/// A model as a list has it.
+pub trait Kind: Listed {
     /// Reads and checks both sections, without swept lists and without `name`; all defaults are
     /// filled in.
     ///
@@ -47,22 +51,36 @@ pub trait Kind: Sync {
     ) -> Result<Arc<dyn Configured>, Invalid>;
 }
 
-/// A model with validated sections, before any state is allocated.
-pub trait Configured: Any + Send + Sync {
+/// Validated sections of what is measured, before any state is allocated.
+pub trait Sections: Any + Send + Sync {
     /// The function's name.
     fn name(&self) -> &'static str;
     /// The `function` section with all defaults, without `name`.
     fn section(&self) -> Map<String, Value>;
     /// The `traffic` section with all defaults.
     fn traffic(&self) -> Map<String, Value>;
-    /// The function's configuration that the section means, without `name`.
-    fn config(&self) -> Map<String, Value>;
-    /// See [`NetworkFunction::ports`].
-    fn ports(&self) -> Vec<PortName>;
     /// See [`Model::population`].
     fn population(&self) -> (&'static str, u64);
     /// See [`Model::seed`].
     fn seed(&self) -> u64;
+
+    /// The model, for a function that forwards frames.
+    fn forwarding(&self) -> Option<&dyn Configured> {
+        None
+    }
+
+    /// Both sections, for the record.
+    fn effective(&self) -> Value {
+        json!({ "function": self.section(), "traffic": self.traffic() })
+    }
+}
+
+/// A model with its sections.
+pub trait Configured: Sections {
+    /// The function's configuration that the section means, without `name`.
+    fn config(&self) -> Map<String, Value>;
+    /// See [`NetworkFunction::ports`].
+    fn ports(&self) -> Vec<PortName>;
     /// See [`Model::initial`].
     fn initial(&self) -> Box<dyn Iterator<Item = Value> + '_>;
     /// See [`Model::service`].
@@ -75,11 +93,6 @@ pub trait Configured: Any + Send + Sync {
     fn sample(&self) -> Vec<Step<Value>>;
     /// See [`Model::unreachable`].
     fn unreachable(&self) -> Vec<(&'static str, &'static str)>;
-
-    /// Both sections, for the record.
-    fn effective(&self) -> Value {
-        json!({ "function": self.section(), "traffic": self.traffic() })
-    }
 }
 
 /// The frames of a workload; what a number decides is drawn anew each time.
@@ -129,7 +142,7 @@ impl<M> Default for Unit<M> {
     }
 }
 
-impl<M: Model> Kind for Unit<M> {
+impl<M: Model> Listed for Unit<M> {
     fn name(&self) -> &'static str {
         M::Unit::NAME
     }
@@ -153,7 +166,9 @@ impl<M: Model> Kind for Unit<M> {
     fn traffic_schema(&self) -> Schema {
         schemars::schema_for!(M::Traffic)
     }
+}
 
+impl<M: Model> Kind for Unit<M> {
     fn read(
         &self,
         section: Map<String, Value>,
@@ -164,7 +179,7 @@ impl<M: Model> Kind for Unit<M> {
     }
 }
 
-impl<M: Model> Configured for crate::Configured<M> {
+impl<M: Model> Sections for crate::Configured<M> {
     fn name(&self) -> &'static str {
         M::Unit::NAME
     }
@@ -177,20 +192,26 @@ impl<M: Model> Configured for crate::Configured<M> {
         object(&self.traffic)
     }
 
-    fn config(&self) -> Map<String, Value> {
-        object(&self.config)
-    }
-
-    fn ports(&self) -> Vec<PortName> {
-        self.ports()
-    }
-
     fn population(&self) -> (&'static str, u64) {
         self.population()
     }
 
     fn seed(&self) -> u64 {
         self.seed()
+    }
+
+    fn forwarding(&self) -> Option<&dyn Configured> {
+        Some(self)
+    }
+}
+
+impl<M: Model> Configured for crate::Configured<M> {
+    fn config(&self) -> Map<String, Value> {
+        object(&self.config)
+    }
+
+    fn ports(&self) -> Vec<PortName> {
+        self.ports()
     }
 
     fn initial(&self) -> Box<dyn Iterator<Item = Value> + '_> {

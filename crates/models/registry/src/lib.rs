@@ -12,13 +12,14 @@ macro_rules! list {
 
         /// The list of all models but the chain, which is made of these, each wrapped in the unit
         /// struct `$unit`, whose `new` is const, as a `&'static [&'static dyn …]` of the place
-        /// where it stands; and a model behind them.
+        /// where it stands; and a model and something of the same kind behind them.
         #[macro_export]
         macro_rules! with_members {
-            ($d unit:ident $d (, $d last:ty)?) => {
+            ($d unit:ident $d (, $d last:ty)? $d (; $d other:expr)?) => {
                 &[
                     $(&$d unit::<$crate::$name::$model>::new(),)*
                     $d (&$d unit::<$d last>::new(),)?
+                    $d (&$d other,)?
                 ]
             };
         }
@@ -32,11 +33,12 @@ list! { $
     cgnat = model_cgnat::Cgnat,
 }
 
-/// The list of all models, in the order of the help text, as [`with_members`] gives it.
+/// The list of all models, in the order of the help text, as [`with_members`] gives it; and what
+/// else can be measured behind them.
 #[macro_export]
 macro_rules! with_all {
-    ($unit:ident) => {
-        $crate::with_members!($unit, $crate::Chain)
+    ($unit:ident $(; $other:expr)?) => {
+        $crate::with_members!($unit, $crate::Chain $(; $other)?)
     };
 }
 

@@ -31,7 +31,7 @@ pub(super) fn comparison(record: &RunRecord) -> Markup {
                  but one column is the ratio of ours to theirs, per core, if both count the same and \
                  the numbers of users are similar (a third to three times as many)",
                 &[
-                    words("system"), words("what"), numbers("users, addresses"), numbers("value"),
+                    words("system"), words("what"), numbers("users, addresses, peers"), numbers("value"),
                     numbers("cores"), numbers("per core"), words("ratio"), words("origin"),
                 ],
                 &rows,
@@ -171,6 +171,7 @@ fn user_of(cell: &Cell) -> Option<u64> {
         cell.configuration.pointer("/function/user"),
         cell.configuration.pointer("/function/upstream-table-size"),
         cell.configuration.pointer("/function/upstream-l3-table-size"),
+        cell.configuration.pointer("/traffic/clients"),
     ];
     at.into_iter().flatten().find_map(serde_json::Value::as_u64)
 }
@@ -222,6 +223,7 @@ const OURS: &[(&str, Counts, f64, &str)] = &[
     ("latency_mean", Counts::Time, 1e-3, "us"),
     ("latency_max", Counts::Time, 1e-3, "us"),
     ("reset_time", Counts::Time, 1e-6, "ms"),
+    ("convergence_time", Counts::Time, 1e-9, "s"),
     ("background_loss_percent", Counts::Part, 1.0, "%"),
     ("busiest_core_percent", Counts::Part, 1.0, "%"),
     ("function_kept_percent", Counts::Part, 1.0, "%"),

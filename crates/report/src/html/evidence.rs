@@ -2,12 +2,35 @@
 
 use maud::{Markup, html};
 use measure::record::{DirectionRecord, Distribution, Outcome, RunRecord, TrialRecord};
-use measure::{Bytes, Nanos, Pps, Ratio};
+use measure::{Bytes, Nanos, Pps, Ratio, Subject};
 
 use super::tables::{Column, numbers, table, words};
 use crate::names::Names;
 use crate::terminal::check_words;
 use crate::words::{grouped, outcomes};
+
+/// How a device was compared with the oracle, as a sentence.
+fn how(of: Subject) -> &'static str {
+    match of {
+        Subject::Frames => {
+            "Before the measurement, the device's output for a sample of frames was compared byte \
+             for byte with that of an independent model of the function."
+        }
+        Subject::Routes => {
+            "Before the measurement, peers of the device announced and withdrew routes at random, \
+             lost their sessions and came back. The table of every peer was compared, attribute by \
+             attribute, with that of an independent model."
+        }
+    }
+}
+
+/// The caption of what a check exercised.
+fn exercised(of: Subject) -> &'static str {
+    match of {
+        Subject::Frames => "Verdicts and drop reasons that the sample exercised",
+        Subject::Routes => "What the peers of the check did",
+    }
+}
 
 /// Renders the functional check: verdict, coverage, differences.
 pub(super) fn check(record: &RunRecord) -> Markup {
@@ -20,8 +43,7 @@ pub(super) fn check(record: &RunRecord) -> Markup {
     html! {
         section id="check" {
             h2 { "Functional check" }
-            p { "Before the measurement, the device's output for a sample of frames was compared byte for \
-                 byte with that of an independent model of the function." }
+            p { (how(first.of)) }
             ul {
                 @for (cell, check) in &checked { li { (names.of_cell(cell)) ": " (check_words(check)) } }
             }
@@ -31,16 +53,19 @@ pub(super) fn check(record: &RunRecord) -> Markup {
                     .chain(check.uncovered.iter().map(|name| vec![name.clone(), "none".into()]))
                     .collect();
                 (table(
-                    &if alike { "Verdicts and drop reasons that the sample exercised".to_string() }
-                     else { format!("Verdicts and drop reasons that the sample exercised ({})", names.of_cell(cell)) },
-                    &[words("verdict or drop reason"), numbers("frames")],
+                    &if alike { exercised(check.of).to_owned() }
+                     else { format!("{} ({})", exercised(check.of), names.of_cell(cell)) },
+                    &match check.of {
+                        Subject::Frames => [words("verdict or drop reason"), numbers("frames")],
+                        Subject::Routes => [words("event"), numbers("events")],
+                    },
                     &rows,
                 ))
             }
             @for (cell, check) in checked.iter().filter(|(_, k)| !k.mismatches.is_empty()) {
                 h3 { "Differences (" (names.of_cell(cell)) ")" }
                 @for m in &check.mismatches {
-                    p { "Frame " (m.frame) ": " (m.what) }
+                    p { (check.named(m)) }
                     pre { "expected " (m.expected) "\ngot      " (m.got) }
                 }
             }

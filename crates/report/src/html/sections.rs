@@ -260,6 +260,8 @@ fn device_words(cell: &Cell) -> String {
 /// Renders state, set-up and seed of each cell, and its error if there was one.
 fn cells_table(record: &RunRecord) -> Markup {
     let failed = record.cells.iter().any(|c| c.trouble().is_some());
+    let state = record.cells.iter().any(|c| c.state_bytes.is_some());
+    let users = record.cells.iter().any(|c| c.state_bytes_per_user.is_some());
     let resident = record.cells.iter().any(|c| c.resident_bytes.is_some());
     let sessions = record.cells.iter().any(|c| c.sessions_open.is_some());
     let bytes = |bytes: Option<u64>| bytes.map_or(String::new(), |b| Bytes(b as f64).to_string());
@@ -268,9 +270,10 @@ fn cells_table(record: &RunRecord) -> Markup {
         let mut row = vec![
             if cell.benchmark.is_empty() { cell_words(cell) } else { names.of_cell(cell) },
             device_words(cell),
-            bytes(cell.state_bytes),
-            cell.state_bytes_per_user.map_or(String::new(), |b| format!("{b:.1} B")),
         ];
+        row.extend(state.then(|| bytes(cell.state_bytes)));
+        let a_user = || cell.state_bytes_per_user.map_or(String::new(), |b| format!("{b:.1} B"));
+        row.extend(users.then(a_user));
         row.extend(resident.then(|| bytes(cell.resident_bytes)));
         row.extend(sessions.then(|| cell.sessions_open.map_or(String::new(), grouped)));
         row.push(cell.setup_seconds.map_or(String::new(), |s| Seconds(s).to_string()));
@@ -278,8 +281,9 @@ fn cells_table(record: &RunRecord) -> Markup {
         row.extend(failed.then(|| cell.trouble().unwrap_or_default()));
         row
     };
-    let mut columns =
-        vec![words("cell"), words("device"), numbers("state"), numbers("state per user")];
+    let mut columns = vec![words("cell"), words("device")];
+    columns.extend(state.then(|| numbers("state")));
+    columns.extend(users.then(|| numbers("state per user")));
     columns.extend(resident.then(|| numbers("process")));
     columns.extend(sessions.then(|| numbers("open sessions")));
     columns.extend([numbers("set-up"), numbers("seed")]);

@@ -32,7 +32,7 @@ fn chart(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<Chart> {
     curves.truncate(CURVES_MAX);
     let function = record.cells.first().map_or("", |c| c.function.as_str());
     let chosen = &record.scenario.references;
-    let marks = if unit == "Mpps" { marks((function, chosen), method, sweep) } else { Vec::new() };
+    let marks = marks((function, chosen), (method, &unit), sweep);
     let table = data(sweep.leaf(), &unit, &curves);
     let words = bar_words(&curves);
     let xs: Vec<f64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.x)).collect();
@@ -75,25 +75,45 @@ fn curves(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<(Vec<Cu
     }
     let figure =
         outcomes(record).filter(|(_, o)| o.method == method).find_map(|(_, o)| headline(o))?;
-    let (factor, unit) =
-        if figure.unit == "pps" { (1e-6, "Mpps") } else { (1.0, figure.unit.as_str()) };
     let name = figure_name(&figure.name);
-    let curves = sweep.curves(method, &figure.name, &name, factor);
-    (!curves.is_empty()).then(|| (curves, unit.into()))
+    let mut curves = sweep.curves(method, &figure.name, &name, 1.0);
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let (factor, unit) = readable(&figure.unit, points().map(|point| point.y).fold(0.0, f64::max));
+    for point in curves.iter_mut().flat_map(|curve| &mut curve.points) {
+        point.y *= factor;
+        point.bar = point.bar.map(|bar| bar.map(|end| end * factor));
+    }
+    (!curves.is_empty()).then(|| (curves, unit.to_owned()))
+}
+
+/// The unit of an axis whose largest value is known, and the factor that leads to it.
+fn readable(unit: &str, most: f64) -> (f64, &str) {
+    match unit {
+        "pps" => (1e-6, "Mpps"),
+        "ns" if most >= 1e9 => (1e-9, "s"),
+        "ns" if most >= 1e6 => (1e-6, "ms"),
+        "ns" if most >= 1e3 => (1e-3, "µs"),
+        unit => (1.0, unit),
+    }
 }
 
 /// Published figures over users, one series per name.
-fn marks((function, chosen): (&str, &[String]), method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
-    let counts = match method {
-        "capacity" => Counts::Function,
-        "throughput" => Counts::Throughput,
+fn marks(
+    (function, chosen): (&str, &[String]),
+    (method, unit): (&str, &str),
+    sweep: &Sweep<'_>,
+) -> Vec<Curve> {
+    let counts = match (method, unit) {
+        ("capacity", "Mpps") => Counts::Function,
+        ("throughput", "Mpps") => Counts::Throughput,
+        ("convergence", "s") => Counts::Time,
         _ => return Vec::new(),
     };
     let marks: Vec<Reference> = references::chosen(function, chosen)
         .into_iter()
         .filter(|r| {
             let is_over = r.user.is_some() && OVER.contains(&sweep.leaf());
-            r.chart && r.unit == "Mpps" && r.counts == counts && is_over
+            r.chart && r.unit == unit && r.counts == counts && is_over
         })
         .collect();
     let points = |name: &str| {
@@ -110,7 +130,7 @@ fn marks((function, chosen): (&str, &[String]), method: &str, sweep: &Sweep<'_>)
 }
 
 /// Keys over which published figures are known.
-const OVER: [&str; 3] = ["user", "upstream-table-size", "upstream-l3-table-size"];
+const OVER: [&str; 4] = ["user", "upstream-table-size", "upstream-l3-table-size", "clients"];
 
 /// Largest number of curves with which published figures are drawn; with more, the table has them.
 const CURVES_OF_FIRST_MAX: usize = 2;

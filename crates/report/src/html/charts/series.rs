@@ -194,4 +194,6 @@ const DRAWN: &[&str] = &[
     "denial-of-service",
     "session-rates",
     "session-counts",
+    // Its rows are events of different kinds.
+    "convergence",
 ];

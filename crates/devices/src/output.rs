@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use netns::Child;
 
 /// Output of a daemon, read by threads that end with it.
-pub(super) struct Output(Arc<Mutex<VecDeque<String>>>);
+#[derive(Default)]
+pub(crate) struct Output(Arc<Mutex<VecDeque<String>>>);
 
 impl Output {
     /// Starts to read the output of a process.

@@ -1,4 +1,4 @@
-//! The private run directory: sockets, database and log of one switch.
+//! The private run directory: sockets, configuration and logs of one device.
 //!
 //! It goes with its owner. A process that was killed leaves its folder behind; the next one that
 //! makes a folder sweeps those of processes that are no more.
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder that only its owner can enter.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
 }
 
@@ -63,7 +63,7 @@ fn sweep(parent: &Path) {
 /// Number of the next folder of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-const PREFIX: &str = "plumbline-ovs-";
+const PREFIX: &str = "plumbline-device-";
 
 #[cfg(test)]
 mod tests {

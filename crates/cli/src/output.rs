@@ -32,6 +32,15 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Problem> {
     settle(written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
 }
 
+/// Writes a result to standard output as it is made.
+///
+/// # Errors
+/// When standard output cannot be written, unless the reader closed its end (`| head`).
+pub fn pour(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Problem> {
+    let mut out = io::BufWriter::with_capacity(POURED_BYTES, io::stdout().lock());
+    settle(write(&mut out).and_then(|()| out.flush()))
+}
+
 fn settle(written: io::Result<()>) -> Result<(), Problem> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -39,6 +48,9 @@ fn settle(written: io::Result<()>) -> Result<(), Problem> {
         Ok(()) => Ok(()),
     }
 }
+
+/// Bytes that are written at once.
+const POURED_BYTES: usize = 64 << 10;
 
 /// Writes a message to standard error. A failure is ignored: there is nowhere to report it.
 pub fn tell(text: &str) {

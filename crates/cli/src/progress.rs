@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::run::{Finished, Phase, RunObserver};
 use measure::record::{Cell, TrialRecord};
-use measure::{Load, TrialProgress, Watch};
+use measure::{TrialProgress, Watch};
 use methods::{Observer, Step};
 
 use crate::output::tell;
@@ -133,15 +133,7 @@ impl Watch for Progress {
 
 impl Observer for Progress {
     fn starting(&mut self, step: &Step) {
-        let load = match step.load {
-            Load::ClosedLoop => "as fast as possible".to_owned(),
-            Load::PerInterface(rate) => format!("{rate} each way"),
-            Load::Burst { frames, rate } => format!("{frames} frames at {rate} each way"),
-            Load::Step { first, then, .. } => format!("{first}, then {then} each way"),
-            Load::Sessions(load) => load.to_string(),
-        };
-        let of = step.index + step.trials_expected;
-        self.trial = format!("{} {} of {of}, {load}", step.purpose, step.index + 1);
+        self.trial = step.words();
         self.step_time = step.time_expected;
         self.step_started = Instant::now();
         self.show("");

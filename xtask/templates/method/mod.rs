@@ -11,7 +11,7 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Figure, Outcome, TrialRecord, Validity};
-use measure::{Load, MeasureError, Measurer, Ratio, validity};
+use measure::{Load, MeasureError, Measurer, Ratio, Subject, validity};
 use serde_json::Value;
 
 pub use config::Config;
@@ -25,6 +25,7 @@ use crate::{Entry, Method, Observer, Step};
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "the loss at one load",
+    subject: Subject::Frames,
     standards: &[],
     figures: FIGURES,
     read: |value| crate::entry::read(value, |_: &Config| Ok(())),

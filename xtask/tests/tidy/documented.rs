@@ -9,7 +9,7 @@ use crate::written;
 fn the_documented_devices_are_those_of_the_registry() {
     let mut list = "| device | implementation | keys and limits |\n|---|---|---|\n".to_owned();
     for device in devices() {
-        let readme = format!("../crates/devices/src/{}/README.md", device.name);
+        let readme = format!("../crates/devices/src/{}/README.md", device.folder());
         list += &format!("| `{}` | {} | [README]({readme}) |\n", device.name, device.summary);
     }
     written::hold("docs/devices.md", "list", &list);
@@ -19,7 +19,7 @@ fn the_documented_devices_are_those_of_the_registry() {
 #[test]
 fn the_documented_support_is_that_of_the_devices() {
     let columns: Vec<(&str, Vec<(&str, &str)>)> =
-        devices().map(|device| (device.name, support(device.name))).collect();
+        devices().map(|device| (device.name, support(&device.folder()))).collect();
     let mut functions: Vec<&str> = Vec::new();
     for (function, _) in columns.iter().flat_map(|(_, rows)| rows) {
         if !functions.contains(function) {
@@ -39,8 +39,8 @@ fn the_documented_support_is_that_of_the_devices() {
 }
 
 /// The rows of a device's table: a function, and how far it is supported.
-fn support(device: &str) -> Vec<(&'static str, &'static str)> {
-    let readme = file(&format!("crates/devices/src/{device}/README.md"));
+fn support(folder: &str) -> Vec<(&'static str, &'static str)> {
+    let readme = file(&format!("crates/devices/src/{folder}/README.md"));
     let (_, section) = readme.split_once("\n## Supported functions\n").expect("it tells that");
     let section = section.split("\n## ").next().unwrap_or_default();
     let row = |line: &'static str| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ");

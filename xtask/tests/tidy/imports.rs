@@ -32,7 +32,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // device, or the bench
     ("stages", &["machine", "packet", "tables", "wire"]),
     ("function-kit", &["engine", "keys", "machine", "packet", "protocol-kit", "wire"]),
-    ("export", &["function-kit", "keys", "machine", "packet", "tables", "wire"]),
+    ("export", &["function-kit", "keys", "machine", "packet", "tables", "units", "wire"]),
     (
         "function-*",
         &[
@@ -55,8 +55,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("functions", &["function-*", "function-kit"]),
     // machines without I/O know tables and formats, never a clock or a socket
     ("protocol-kit", &[]),
+    // files and feeds of BGP routes know how those are written
+    ("protocol-bmp", &["protocol-bgp", "protocol-kit"]),
+    ("protocol-mrt", &["protocol-bgp", "protocol-kit"]),
     ("protocol-*", &["protocol-kit", "protocol-netlink", "tables", "wire"]),
-    ("protocols", &["protocol-*", "protocol-kit"]),
+    ("protocols", &["protocol-*", "protocol-bmp", "protocol-kit", "protocol-mrt"]),
     // the control plane of a function joins both: those that some controller has
     ("controller-kit", &["engine", "function-kit", "keys", "protocol-kit"]),
     (
@@ -69,11 +72,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "keys",
             "protocol-bfddp",
             "protocol-bgp",
+            "protocol-bmp",
             "protocol-fpm",
             "protocol-kit",
+            "protocol-mrt",
             "protocol-netlink",
             "protocol-vrrp",
             "tables",
+            "units",
             "wire",
         ],
     ),
@@ -81,10 +87,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("host", &["protocol-kit", "wire"]),
     // what the bench knows of them
     ("traffic", &["machine", "packet", "units", "wire"]),
+    ("route-traffic", &["machine", "measure", "protocol-bgp", "protocol-mrt", "rows"]),
     (
         "model-kit",
         &["engine", "function-kit", "keys", "machine", "packet", "tables", "traffic", "wire"],
     ),
+    ("model-route-reflector", &["keys", "protocol-bgp", "route-traffic", "traffic"]),
     (
         "model-*",
         &[
@@ -120,6 +128,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "devices",
         &[
+            "controller-kit",
+            "controllers",
             "daemon",
             "engine",
             "files",
@@ -133,6 +143,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "packet",
             "port-memory",
             "ports",
+            "protocol-bgp",
             "traffic",
             "units",
             "wire",
@@ -150,8 +161,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "measure",
             "methods",
             "model-kit",
+            "model-route-reflector",
             "models",
             "ports",
+            "protocol-bgp",
+            "route-traffic",
             "traffic",
             "units",
         ],
@@ -192,7 +206,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "measure",
             "methods",
             "ports",
+            "protocol-bgp",
+            "protocol-mrt",
             "report",
+            "rows",
             "serve",
         ],
     ),
@@ -200,6 +217,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "testkit",
         &[
+            "controller-route-reflector",
             "engine",
             "function-kit",
             "machine",
@@ -207,7 +225,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "models",
             "offload",
             "packet",
+            "protocol-bgp",
             "protocols",
+            "rows",
             "wire",
         ],
     ),
@@ -232,7 +252,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
             "simulation",
         ],
     ),
-    ("controller-*", &["function-cgnat"]),
+    ("controller-*", &["function-cgnat", "simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-cgnat", &["simulation"]),
@@ -256,8 +276,16 @@ const PRODUCT: &[&str] = &[
 ];
 
 /// Crates of the bench: a name, or the beginning of one.
-const BENCH: &[&str] =
-    &["model-*", "models", "traffic", "testkit", "simulation", "measure", "methods"];
+const BENCH: &[&str] = &[
+    "model-*",
+    "models",
+    "traffic",
+    "route-traffic",
+    "testkit",
+    "simulation",
+    "measure",
+    "methods",
+];
 
 #[test]
 fn the_product_never_imports_the_bench() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use controllers::CONTROLLERS;
 use daemon::FUNCTIONS as RUNNING;
-use devices::registry::DRIVERS;
+use devices::registry::schemas;
 use lab::registry::FUNCTIONS;
 use methods::METHODS;
 use ports::PORTS;
@@ -44,8 +44,8 @@ fn the_documented_keys_of_each_unit_are_those_of_the_program() {
         hold("crates/controllers", unit.name(), unit.schema().as_value());
     }
     PORTS.iter().for_each(|port| hold("crates/ports", port.name(), port.schema().as_value()));
-    for driver in DRIVERS {
-        hold("crates/devices/src", driver.name(), driver.schema().as_value());
+    for (device, schema) in schemas() {
+        hold("crates/devices/src", &device.folder(), schema.as_value());
     }
     for entry in METHODS {
         hold("crates/methods/src", entry.name, (entry.schema)().as_value());

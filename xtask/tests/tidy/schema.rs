@@ -1,7 +1,7 @@
 //! The keys, figures and paths in docs/scenarios.md are those of the program: its own schemas and
 //! lists.
 
-use devices::registry::DRIVERS;
+use devices::registry;
 use lab::registry::FUNCTIONS;
 use lab::scenario::TIPSY_PIPELINES;
 use lab::schema::scenario_schema;
@@ -22,10 +22,9 @@ fn tables() -> String {
     let mut out = table("The scenario", &scenario, &scenario);
     out += &table("`benchmark` and `default`", &scenario, at("/$defs/benchmark"));
     out += &table("`device`", &scenario, at("/properties/device/anyOf/1"));
-    for driver in DRIVERS {
-        let schema = driver.schema();
+    for (device, schema) in registry::schemas() {
         let schema = schema.as_value();
-        out += &table(&format!("`device: {{name: {}}}`", driver.name()), schema, schema);
+        out += &table(&format!("`device: {{name: {}}}`", device.name), schema, schema);
     }
     for unit in FUNCTIONS {
         let (function, traffic) = (unit.config_schema(), unit.traffic_schema());

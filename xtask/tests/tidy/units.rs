@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use controllers::CONTROLLERS;
 use lab::registry::FUNCTIONS;
 use lab::scenario::Scenario;
+use measure::Subject;
 use methods::METHODS;
 use report::EXPORTERS;
 
@@ -18,7 +19,7 @@ const NO_FUNCTIONS: &[&str] = &["kit", "registry"];
 const NO_CONTROLLERS: &[&str] = &["routing"];
 
 /// Folders of `devices/src` that are no device.
-const NO_DEVICES: &[&str] = &["remote", "tester"];
+const NO_DEVICES: &[&str] = &["remote", "routing", "tester"];
 
 /// Folders of `methods/src` that are no method.
 const NO_METHODS: &[&str] = &["search", "simulated"];
@@ -66,10 +67,19 @@ const METHOD_FILES: &[&str] = &["mod.rs", "config.rs", "tests.rs"];
 
 #[test]
 fn registered_functions_are_the_folders() {
-    let names: BTreeSet<String> = FUNCTIONS.iter().map(|unit| unit.name().to_owned()).collect();
+    let of = |subject: Subject| -> BTreeSet<String> {
+        let units = FUNCTIONS.iter().filter(|unit| unit.subject() == subject);
+        units.map(|unit| unit.name().to_owned()).collect()
+    };
+    // A control plane has a model, which has no frames, and no function.
+    let (names, others) = (of(Subject::Frames), of(Subject::Routes));
     for (kind, files) in [("crates/functions", FUNCTION_FILES), ("crates/models", MODEL_FILES)] {
         let mut found = folders(kind);
         found.retain(|name| !NO_FUNCTIONS.contains(&name.as_str()));
+        if kind == "crates/models" {
+            assert!(others.is_subset(&kebab(&found)), "{kind}: {others:?}");
+            found.retain(|name| !others.contains(&name.replace('_', "-")));
+        }
         assert_eq!(names, kebab(&found), "{kind}");
         has_files(kind, &found, files);
     }
@@ -98,6 +108,7 @@ fn registered_methods_are_the_folders() {
 fn registered_devices_are_the_folders() {
     let mut found = folders("crates/devices/src");
     found.retain(|name| !NO_DEVICES.contains(&name.as_str()));
+    found.extend(folders("crates/devices/src/routing"));
     let devices = devices::registry::devices();
     let names: BTreeSet<String> = devices.map(|device| device.name.to_owned()).collect();
     assert_eq!(names, kebab(&found));
@@ -152,6 +163,7 @@ fn every_unit_is_described_under_the_same_headings() {
         ("crates/controllers", CONTROLLER_SECTIONS),
         ("crates/ports", SECTIONS),
         ("crates/devices/src", SECTIONS),
+        ("crates/devices/src/routing", SECTIONS),
     ] {
         let others = [NO_FUNCTIONS, NO_CONTROLLERS, NO_METHODS, NO_PORTS, NO_DEVICES].concat();
         let is_unit = |name: &&String| !others.contains(&name.as_str());

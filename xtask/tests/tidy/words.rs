@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use daemon::FUNCTIONS as RUNNING;
-use devices::registry::DRIVERS;
+use devices::registry;
 use lab::registry::FUNCTIONS;
 use lab::schema::scenario_schema;
 use methods::METHODS;
@@ -48,7 +48,7 @@ fn descriptions_of_keys_stand_by_themselves() {
         schemas.push((format!("update of {}", unit.name()), unit.update_schema().to_value()));
     }
     let drivers =
-        DRIVERS.iter().map(|driver| (driver.name().to_owned(), driver.schema().to_value()));
+        registry::schemas().map(|(device, schema)| (device.name.to_owned(), schema.to_value()));
     schemas.extend(drivers);
     schemas.extend(METHODS.iter().map(|one| (one.name.to_owned(), (one.schema)().to_value())));
     let mut found = BTreeSet::new();

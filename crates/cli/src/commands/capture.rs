@@ -28,7 +28,7 @@ pub struct Args {
     /// The file to write; `-` for standard output
     #[arg(short = 'w', long = "write", alias = "out", value_name = "FILE")]
     file: PathBuf,
-    /// Capture the messages of this protocol: bfd, bfddp, fpm, replication or vrrp
+    /// Capture the messages of this protocol: bfd, bfddp, bgp, bmp, fpm, replication or vrrp
     #[arg(long, value_name = "NAME", conflicts_with_all = ["port", "direction", "reason"])]
     protocol: Option<String>,
     /// Capture at this port only

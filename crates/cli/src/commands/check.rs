@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use lab::run::{Host, Naming, folder_name};
+use measure::Subject;
 use measure::record::{Cell, RunRecord};
 
 use crate::exit::{EXIT_CODES, Exit};
@@ -13,10 +14,11 @@ use crate::progress::Progress;
 use crate::scenario;
 use crate::stop::on_ctrl_c;
 
-/// Compares a device with the oracle, frame by frame, without measuring.
+/// Compares a device with the oracle, without measuring.
 ///
 /// The oracle is a slow, simple model of the function. The sample covers each verdict and each drop
-/// reason. Each output frame must equal the oracle's, byte for byte.
+/// reason. Each output frame must equal the oracle's, byte for byte. Of a route reflector each
+/// route that a peer is told is compared, attribute by attribute.
 #[derive(clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct Args {
@@ -70,12 +72,18 @@ fn cell_words(cell: &Cell) -> String {
                     .iter()
                     .map(|one| format!("{} {}", one.name, one.frames))
                     .collect();
-                text += &format!("  frames by verdict: {}\n", covered.join(", "));
+                let by = match check.of {
+                    Subject::Frames => "frames by verdict",
+                    Subject::Routes => "events",
+                };
+                text += &format!("  {by}: {}\n", covered.join(", "));
             }
             for mismatch in &check.mismatches {
                 text += &format!(
-                    "  frame {}: {}\n    expected {}\n    got      {}\n",
-                    mismatch.frame, mismatch.what, mismatch.expected, mismatch.got
+                    "  {}\n    expected {}\n    got      {}\n",
+                    check.named(mismatch),
+                    mismatch.expected,
+                    mismatch.got
                 );
             }
         }

@@ -1,6 +1,7 @@
 //! The commands, a file each, in the order of the help text.
 
 mod bench;
+mod bgp;
 mod capture;
 mod check;
 mod doctor;
@@ -30,6 +31,7 @@ pub enum Command {
     Serve(serve::Args),
     Trace(trace::Args),
     Nat(nat::Args),
+    Bgp(bgp::Args),
     Run(run::Args),
     Show(show::Args),
     Set(set::Args),
@@ -53,6 +55,7 @@ impl Command {
             Command::Serve(args) => serve::run(&args),
             Command::Trace(args) => trace::run(&args),
             Command::Nat(args) => nat::run(&args),
+            Command::Bgp(args) => bgp::run(&args),
             Command::Run(args) => run::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Set(args) => set::run(&args),

@@ -34,6 +34,10 @@ pub struct Args {
     /// The table whose entries are shown
     #[arg(required_if_eq("what", "table"))]
     table: Option<String>,
+    /// With `table`, of a controller: only the entries that are this by a key of the table, which
+    /// `show tables` names
+    #[arg(value_name = "KEY=VALUE", requires = "table")]
+    filters: Vec<String>,
     #[command(flatten)]
     which: Which,
     /// Repeat until interrupted
@@ -49,10 +53,13 @@ pub struct Args {
     /// each worker counts
     #[arg(long, value_name = "NUMBER")]
     worker: Option<usize>,
-    /// With `table`: only the entries that this leads to, of all workers: an address, or one with a
-    /// port
-    #[arg(long = "for", value_name = "ADDRESS[:PORT]")]
-    sought: Option<Sought>,
+    /// With `table`: only the entries that this leads to, of all workers: of a function's an
+    /// address, or one with a port; of a controller's a prefix, too
+    #[arg(long = "for", value_name = "ADDRESS[:PORT]|PREFIX")]
+    sought: Option<String>,
+    /// With `table`: show all that is known of each entry, a line for each key
+    #[arg(long, conflicts_with = "json")]
+    long: bool,
     /// With `--for`: those that there were at this time, as RFC 3339 has it, from a log of a NAT
     #[arg(long, value_name = "TIME", requires = "sought", requires = "log")]
     at: Option<Timestamp>,
@@ -109,6 +116,8 @@ Examples:
   plumbline show table users --limit 20 --name gateway
   plumbline show table routes --for 192.0.2.1
   plumbline show table sessions --for 198.51.100.7:4242
+  plumbline show table routes --for 192.0.2.0/24 match=longer family=ipv4-unicast
+  plumbline show table advertised peer=192.0.2.11 --for 198.51.100.0/24 --long
   plumbline show table blocks --for 198.51.100.7:4242 --at 2026-11-22T08:15:30Z --log nat.log";
 
 /// Runs `plumbline show`.
@@ -116,7 +125,8 @@ Examples:
 /// # Errors
 /// When no daemon answers.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    if let (Some(at), Some(sought)) = (args.at, args.sought) {
+    if let (Some(at), Some(sought)) = (args.at, &args.sought) {
+        let sought = sought.parse().map_err(|what: String| Problem::of_usage(what, ""))?;
         return past(args, sought, at);
     }
     let mut client = args.which.connect()?;
@@ -152,6 +162,13 @@ fn said(args: &Args, shown: Value) -> String {
             list(&shown["neighbours"], "") + "… there are more\n"
         }
         What::Neighbours => list(&shown["neighbours"], "no neighbours"),
+        What::Tables => {
+            let tables = &shown["controllers"];
+            let more = if tables.is_array() { list(tables, "") } else { String::new() };
+            let mut shown = shown.clone();
+            shown.as_object_mut().into_iter().for_each(|all| drop(all.shift_remove("controllers")));
+            text(&shown) + &more
+        }
         What::Timers => list(&shown["timers"], "nothing drives a protocol beside the workers"),
         What::Alarms => {
             let (alarms, mut text) = (&shown["alarms"], String::new());
@@ -187,11 +204,20 @@ fn list_of(rows: &[Value]) -> String {
 
 /// Formats rows as columns that are aligned left.
 fn left_aligned(rows: &[Vec<String>]) -> String {
+    columns_of(rows, |_| false)
+}
+
+/// Formats rows as columns, of which some are aligned right.
+fn columns_of(rows: &[Vec<String>], is_right: impl Fn(usize) -> bool) -> String {
     let count = rows.first().map_or(0, Vec::len);
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(at, (cell, width))| match is_right(at) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
@@ -219,17 +245,21 @@ impl What {
 
 /// Fetches the entries of a table page by page, up to the limit.
 fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
+    let filters: BTreeMap<String, String> =
+        args.filters.iter().map(|word| filter(word)).collect::<Result<_, _>>()?;
     let mut entries: Vec<Value> = Vec::new();
     // What is sought is asked of one worker after the other.
     let mut turn = 0;
     let mut from = Some(0);
+    let mut columns = Value::Null;
     while let Some(place) = from.filter(|_| entries.len() < args.limit) {
         let page = client.ask(Ask::Table {
             name: args.table.clone().unwrap_or_default(),
             worker: if args.sought.is_some() { Some(turn) } else { args.worker },
             from: place,
             limit: if args.sought.is_some() { usize::MAX } else { args.limit - entries.len() },
-            of: args.sought,
+            of: args.sought.clone(),
+            filters: filters.clone(),
         })?;
         for entry in page["entries"].as_array().into_iter().flatten() {
             // What every worker has is shown once.
@@ -238,20 +268,35 @@ fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
             }
         }
         from = page["next"].as_u64();
+        columns = page["columns"].clone();
         let is_last = page["workers"].as_u64().is_none_or(|count| turn as u64 + 1 >= count);
         if from.is_none() && args.sought.is_some() && !is_last {
             (turn, from) = (turn + 1, Some(0));
         }
     }
+    let has_more = from.is_some() || entries.len() > args.limit;
     entries.truncate(args.limit);
     if args.json {
         return print_json(&entries);
     }
-    let mut text = table_text(&entries);
-    if from.is_some() {
+    let mut text = match args.long {
+        true => long_text(&entries),
+        false => table_text(&entries, &columns),
+    };
+    if has_more {
         text.push_str("… more entries follow: raise --limit\n");
     }
     print(&text)
+}
+
+/// What a word says of the entries that are shown.
+fn filter(word: &str) -> Result<(String, String), Problem> {
+    let parts = word.split_once('=').filter(|(key, _)| !key.is_empty());
+    let (key, value) = parts.ok_or_else(|| {
+        let what = format!("`{word}` is no KEY=VALUE");
+        Problem::of_usage(what, "write it as `family=ipv4-unicast`, or leave it out")
+    })?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// Shows entries that there were at a time, from a log.
@@ -261,7 +306,7 @@ fn past(args: &Args, sought: Sought, at: Timestamp) -> Result<Exit, Problem> {
     let found = past::ask(&args.log, &question)?;
     match args.json {
         true => print_json(&found.entries)?,
-        false => print(&table_text(&found.entries))?,
+        false => print(&table_text(&found.entries, &Value::Null))?,
     }
     for remark in &found.remarks {
         tell(&format!("note: {remark}\n"));
@@ -269,12 +314,45 @@ fn past(args: &Args, sought: Sought, at: Timestamp) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// Entries of a table as text.
-fn table_text(entries: &[Value]) -> String {
-    let heads = keys_of(entries);
+/// Entries of a table as text: of columns that are named those that some entry has. What somebody
+/// has named for a line stands aligned left but for numbers.
+fn table_text(entries: &[Value], columns: &Value) -> String {
     let cell = |entry: &Value, head: &String| plain(&entry[head]);
-    let rows = entries.iter().map(|entry| heads.iter().map(|head| cell(entry, head)).collect());
-    aligned([heads.clone()].into_iter().chain(rows))
+    let named = columns.as_array().filter(|columns| !columns.is_empty());
+    let Some(named) = named else {
+        let heads = keys_of(entries);
+        let rows = entries.iter().map(|entry| heads.iter().map(|head| cell(entry, head)).collect());
+        return aligned([heads.clone()].into_iter().chain(rows));
+    };
+    let has = |head: &&str| entries.iter().any(|entry| !entry[*head].is_null());
+    let heads: Vec<String> =
+        named.iter().filter_map(Value::as_str).filter(has).map(str::to_owned).collect();
+    if heads.is_empty() {
+        return "no entries\n".to_owned();
+    }
+    let is_number = |head: &String| {
+        entries.iter().all(|entry| entry[head].is_number() || entry[head].is_null())
+    };
+    let are_numbers: Vec<bool> = heads.iter().map(is_number).collect();
+    let row = |entry: &Value| heads.iter().map(|head| cell(entry, head)).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> =
+        [heads.clone()].into_iter().chain(entries.iter().map(row)).collect();
+    columns_of(&rows, |at| are_numbers[at])
+}
+
+/// Entries with all that is known of each: a line for each key, and an empty one between two.
+fn long_text(entries: &[Value]) -> String {
+    let block = |entry: &Value| {
+        let mut leaves = Vec::new();
+        flatten("", entry, &mut leaves);
+        let rows: Vec<Vec<String>> =
+            leaves.into_iter().map(|(key, value)| vec![key, value]).collect();
+        left_aligned(&rows)
+    };
+    match entries {
+        [] => "no entries\n".to_owned(),
+        _ => entries.iter().map(block).collect::<Vec<_>>().join("\n"),
+    }
 }
 
 /// Formats each view as a section with one line per number, with its rate.
@@ -353,6 +431,10 @@ fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "-".to_owned(),
+        Value::Array(all) if all.is_empty() => "-".to_owned(),
+        Value::Array(all) if all.iter().all(Value::is_string) => {
+            all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        }
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.abs() >= 100.0 => format!("{float:.0}"),
             Some(float) if number.is_f64() => {

@@ -60,7 +60,10 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     let scenario = scenario::read(&args.scenario)?;
     let (benchmark, cell) = choose(&scenario, args.cell.as_deref(), "traced")?;
     let configured = benchmark.configure(cell)?;
-    let configured = configured.as_ref();
+    let Some(configured) = configured.forwarding() else {
+        let what = format!("{} forwards no frames that could be traced", configured.name());
+        return Err(Problem::of_usage(what, "trace a scenario of a function that forwards"));
+    };
     let stop = on_ctrl_c();
     let to_stdout = args.output.as_os_str() == "-";
     if to_stdout && args.json {

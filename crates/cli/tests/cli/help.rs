@@ -17,6 +17,8 @@ fn the_help_of_every_command_is_as_reviewed() {
         "nat",
         "nat forward",
         "nat reverse",
+        "bgp",
+        "bgp dump",
         "run",
         "show",
         "set",

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bench;
+mod bgp;
 mod devices;
 mod environment;
 mod examples;

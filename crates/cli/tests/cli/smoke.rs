@@ -110,6 +110,19 @@ fn the_carrier_grade_nat() {
 }
 
 #[test]
+fn route_reflectors() {
+    let alone = |path: &PathBuf| !path.ends_with("rr-compare.yaml");
+    let all = ["route-reflector", "nokia-rr-", "rr-"].map(scenarios).concat();
+    assert!(all.len() > 8, "{all:?}");
+    all.iter().filter(|path| alone(path)).for_each(|path| run_one(path));
+}
+
+#[test]
+fn route_reflectors_side_by_side() {
+    run_all("rr-compare");
+}
+
+#[test]
 fn rfc_2544() {
     run_all("rfc2544-");
 }

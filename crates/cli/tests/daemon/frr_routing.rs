@@ -137,7 +137,14 @@ fn ask(router: &Child, what: Ask) -> Value {
 fn rows(router: &Child, table: &str) -> Vec<Value> {
     let page = ask(
         router,
-        Ask::Table { name: table.to_owned(), worker: None, from: 0, limit: 1000, of: None },
+        Ask::Table {
+            name: table.to_owned(),
+            worker: None,
+            from: 0,
+            limit: 1000,
+            of: None,
+            filters: Default::default(),
+        },
     );
     page["entries"].as_array().expect("a list").clone()
 }

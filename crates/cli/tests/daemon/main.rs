@@ -25,6 +25,8 @@ mod neighbours;
 mod pages;
 mod path_failure;
 mod real_hosts;
+mod reflector_tables;
 mod route_reflector;
 mod soak;
+mod told_others;
 mod vrrp;

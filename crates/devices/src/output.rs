@@ -2,33 +2,55 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use netns::Child;
 
 /// Output of a daemon, read by threads that end with it.
 #[derive(Default)]
-pub(crate) struct Output(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct Output {
+    said: Arc<Mutex<VecDeque<String>>>,
+    is_ready: Arc<AtomicBool>,
+}
 
 impl Output {
     /// Starts to read the output of a process.
     pub fn of(child: &mut Child) -> Output {
+        Output::until(child, None)
+    }
+
+    /// Starts to read the output of a process that says a line with this text when it is ready.
+    pub fn until(child: &mut Child, text: Option<&'static str>) -> Output {
         let (stdout, stderr) = child.output();
         let streams: [Option<Box<dyn Read + Send>>; 2] = [
             stdout.map(|stream| Box::new(stream) as _),
             stderr.map(|stream| Box::new(stream) as _),
         ];
-        let said = Arc::new(Mutex::new(VecDeque::new()));
+        let output = Output::default();
+        output.is_ready.store(text.is_none(), Ordering::Relaxed);
         for stream in streams.into_iter().flatten() {
-            let said = said.clone();
-            std::thread::spawn(move || read(stream, &said));
+            let Output { said, is_ready } = &output;
+            let (said, is_ready) = (said.clone(), is_ready.clone());
+            let is_text = move |line: &str| text.is_some_and(|text| line.contains(text));
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    is_ready.fetch_or(is_text(&line), Ordering::Relaxed);
+                    keep(&line, &said);
+                }
+            });
         }
-        Output(said)
+        output
+    }
+
+    /// Whether the process has said what it says when it is ready.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed)
     }
 
     /// Returns the last lines as one line.
     pub fn last(&self) -> String {
-        let said = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
+        let said = self.said.lock().unwrap_or_else(|broken| broken.into_inner());
         match said.is_empty() {
             true => "it printed nothing".to_owned(),
             false => said.iter().cloned().collect::<Vec<_>>().join(" | "),
@@ -36,12 +58,10 @@ impl Output {
     }
 }
 
-fn read(stream: Box<dyn Read + Send>, said: &Mutex<VecDeque<String>>) {
-    for line in BufReader::new(stream).lines().map_while(Result::ok) {
-        let mut said = said.lock().unwrap_or_else(|broken| broken.into_inner());
-        said.truncate(LINES_MAX - 1);
-        said.push_front(line.chars().take(LINE_CHARS_MAX).collect());
-    }
+fn keep(line: &str, said: &Mutex<VecDeque<String>>) {
+    let mut said = said.lock().unwrap_or_else(|broken| broken.into_inner());
+    said.truncate(LINES_MAX - 1);
+    said.push_front(line.chars().take(LINE_CHARS_MAX).collect());
 }
 
 /// Number of kept lines, the latest ones.

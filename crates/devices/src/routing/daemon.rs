@@ -1,7 +1,7 @@
 //! A daemon of BGP in a process of its own: started in a private folder, killed, started again.
 //!
 //! It runs in the network namespace of this process, bound to it: the kernel kills it when this
-//! process ends. Ready is a daemon that listens, by the kernel's word.
+//! process ends. Ready is a daemon that listens, by the kernel's word, and has said what it says then.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
@@ -44,6 +44,8 @@ pub(super) struct Recipe {
     pub words: Vec<String>,
     /// Further arguments of a daemon that was there before.
     pub again: Vec<String>,
+    /// What it says, in a line, when it does what it was told.
+    pub says: Option<&'static str>,
     /// Whether it knows its peers, once it listens.
     pub knows_peers: Box<dyn Fn() -> bool + Send>,
 }
@@ -98,10 +100,13 @@ impl Daemon {
         let mut child = self.programs.spawn(pinned(&words, &self.cores)).map_err(|error| {
             DriverError::new(error.to_string(), "see `plumbline doctor` for what devices need")
         })?;
-        self.output = Output::of(&mut child);
+        self.output = Output::until(&mut child, self.recipe.says);
         self.child = Some(child);
         while !place::is_taken(self.recipe.address) {
             self.go_on(begun, "it does not listen")?;
+        }
+        while !self.output.is_ready() {
+            self.go_on(begun, "it does not say that it is")?;
         }
         while !(self.recipe.knows_peers)() {
             self.go_on(begun, "it does not know its peers")?;

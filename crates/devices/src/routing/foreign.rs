@@ -82,6 +82,8 @@ pub(super) struct Prepared {
     pub words: Vec<String>,
     /// Further arguments of a daemon that was there before.
     pub again: Vec<String>,
+    /// What it says, in a line, when it does what it was told.
+    pub says: Option<&'static str>,
     /// Whether it knows its peers, once it listens.
     pub knows_peers: Box<dyn Fn() -> bool + Send>,
 }
@@ -90,7 +92,7 @@ impl Prepared {
     /// Starts with these words, first and later, a daemon that knows its peers when it listens.
     pub fn new(words: &[&str]) -> Prepared {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Prepared { words, again: Vec::new(), knows_peers: Box::new(|| true) }
+        Prepared { words, again: Vec::new(), says: None, knows_peers: Box::new(|| true) }
     }
 }
 
@@ -131,9 +133,10 @@ impl<D: Foreign> RoutingDriver for D {
         let path = daemon::program(keys.program(), D::PROGRAM)?;
         let (address, folder) = (place::free()?, daemon::folder()?);
         let place = Place { program: &path, address, folder: &folder };
-        let Prepared { words, again, knows_peers } = D::prepare(request.service, &keys, &place)?;
+        let Prepared { words, again, says, knows_peers } =
+            D::prepare(request.service, &keys, &place)?;
         let (name, version) = (D::NAME, version::<D>(&path));
-        let recipe = Recipe { name, version, address, folder, words, again, knows_peers };
+        let recipe = Recipe { name, version, address, folder, words, again, says, knows_peers };
         Daemon::start(recipe, request)
     }
 }

@@ -62,6 +62,7 @@ impl RoutingDriver for Process {
             address,
             words: [&path, "run", &file].map(str::to_owned).to_vec(),
             again: Vec::new(),
+            says: None,
             knows_peers: Box::new(|| true),
             folder,
         };

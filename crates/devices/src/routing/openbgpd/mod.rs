@@ -70,10 +70,14 @@ impl Foreign for Openbgpd {
         let text = configuration::text(service, place.address.port(), &socket);
         let file = daemon::write(place.folder, "bgpd.conf", &text)?;
         let own_run = ["unshare", "--mount", "sh", "-c", IN_OWN_RUN];
-        // It listens when it has read all peers.
-        Ok(Prepared::new(&[&own_run[..], &[place.program, "-d", "-f", &file]].concat()))
+        let words = [&own_run[..], &[place.program, "-d", "-f", &file]].concat();
+        Ok(Prepared { says: Some(CONFIGURED), ..Prepared::new(&words) })
     }
 }
+
+/// What its decision engine says last when it has its configuration. Its session engine listens
+/// before that, and what comes then is told to others as by somebody who is no route reflector.
+const CONFIGURED: &str = "RDE soft reconfiguration done";
 
 /// Makes an empty `/run` with the folder in which its processes live, and becomes the daemon.
 const IN_OWN_RUN: &str =

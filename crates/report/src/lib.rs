@@ -8,6 +8,7 @@
 //! of a record, are data in `references.json`.
 
 pub mod archive;
+mod bends;
 pub mod compared;
 mod csv;
 mod details;
@@ -24,6 +25,7 @@ mod names;
 mod pivot;
 pub mod references;
 mod summary;
+mod sweeps;
 pub mod terminal;
 mod words;
 

@@ -12,6 +12,7 @@ use comfy_table::{
 use measure::Nanos;
 use measure::record::{Cell, Check, Distribution, RunRecord, Status, TrialRecord};
 
+use crate::bends;
 use crate::details;
 use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
@@ -29,7 +30,7 @@ pub fn render(record: &RunRecord, width: u16) -> String {
         line(&mut text, &details::comparison_words(comparison));
     }
     let names = Names::of(record);
-    if let Some(words) = names.together() {
+    for words in names.together().into_iter().chain(bends::sentences(&record.cells)) {
         line(&mut text, &words);
     }
     let behind = [details::goals(record).map(Pivot::without_last), details::baselines(record)];

@@ -6,6 +6,7 @@ use measure::record::{Cell, Figure, Outcome, RunRecord, Status};
 use measure::{Bytes, Seconds};
 
 use super::tables::{fitting, numbers, table, words};
+use crate::bends;
 use crate::details;
 use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
@@ -188,6 +189,7 @@ pub(super) fn results(record: &RunRecord) -> Markup {
                 p { "No figure was measured." }
             } @else {
                 @if let Some(words) = names.together() { p { (words) } }
+                @for words in bends::sentences(&record.cells) { p { (words) } }
                 @for pivot in pivots(record) { (pivot_table(&pivot)) }
                 @if let Some(pivot) = details::goals(record) { (foldable("goals of searches", &pivot)) }
                 @if let Some(pivot) = details::baselines(record) { (foldable("maxima of the tester", &pivot)) }

@@ -6,14 +6,14 @@ use measure::record::{Addition, RunRecord, additions};
 use super::chart::{Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, Point, data, range};
 use super::published;
-use super::sweeps::{self, Sweep, is_size};
 use crate::references::Reference;
+use crate::sweeps::{self, Sweep, is_size};
 use crate::words::{distinct, value_words};
 
 /// One chart, if a key was compared at several frame sizes.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let Some(key) = record.plan.compare.as_deref() else { return Vec::new() };
-    let sweeps = sweeps::of(record);
+    let sweeps = sweeps::of(&record.cells);
     let sizes = sweeps.iter().find(|sweep| is_size(&sweep.key));
     sizes.and_then(|sweep| chart(record, key, sweep)).into_iter().collect()
 }

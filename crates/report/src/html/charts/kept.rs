@@ -6,12 +6,12 @@ use measure::record::RunRecord;
 use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, data};
 use super::published;
-use super::sweeps::{self, Sweep, is_size, is_workers};
 use crate::references::{Counts, Reference};
+use crate::sweeps::{self, Sweep, is_size, is_workers};
 
 /// One chart for each swept number with published curves.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let sweeps = sweeps::of(record);
+    let sweeps = sweeps::of(&record.cells);
     let wanted = sweeps.iter().filter(|s| !is_size(&s.key) && !is_workers(&s.key));
     wanted.filter_map(|sweep| chart(record, sweep)).take(CHARTS_MAX).collect()
 }

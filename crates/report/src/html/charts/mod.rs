@@ -27,7 +27,7 @@ mod sessions;
 mod size;
 mod soak;
 mod surface;
-mod sweeps;
+mod swept;
 mod times;
 mod workers;
 

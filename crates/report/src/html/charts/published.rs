@@ -7,8 +7,8 @@
 use measure::record::RunRecord;
 
 use super::curves::{Curve, Look, Point};
-use super::sweeps::Sweep;
 use crate::references::{self, Counts, Kind, Reference};
+use crate::sweeps::Sweep;
 use crate::words::{distinct, value_words};
 
 /// Published figures that charts of a sweep may show: those of the functions that it sweeps.
@@ -57,7 +57,7 @@ pub(super) fn mpps(reference: &Reference, size: f64) -> Option<f64> {
     let value = reference.per_core().unwrap_or(reference.value);
     match reference.unit.as_str() {
         "Mpps" => Some(value),
-        "Gbit/s" => Some(value * 1e3 / super::sweeps::wire_bits(size)),
+        "Gbit/s" => Some(value * 1e3 / super::swept::wire_bits(size)),
         _ => None,
     }
 }

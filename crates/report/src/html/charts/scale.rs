@@ -5,9 +5,10 @@ use measure::record::RunRecord;
 
 use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, data};
-use super::sweeps::{self, RATES, Sweep, bar_words, is_size, is_workers};
+use super::swept::{RATES, bar_words};
 use crate::references::{self, Counts, Reference};
 use crate::summary::{figure_name, headline};
+use crate::sweeps::{self, Sweep, is_size, is_workers};
 use crate::words::{distinct, outcomes};
 
 /// One chart for each method and swept number, except frame sizes and workers, which have charts of
@@ -16,7 +17,7 @@ pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     // Latency has charts of its own.
     let mut methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
     methods.retain(|method| *method != "latency");
-    let sweeps: Vec<Sweep<'_>> = sweeps::of(record)
+    let sweeps: Vec<Sweep<'_>> = sweeps::of(&record.cells)
         .into_iter()
         .filter(|s| !is_size(&s.key) && !is_workers(&s.key))
         .collect();

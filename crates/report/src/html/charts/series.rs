@@ -146,9 +146,10 @@ fn drawn(
         }
     }
     let xs: Vec<f64> = columns.scaled(0, 0).iter().map(|p| p.0).collect();
-    // Time and numbers of repetitions are not of decades.
+    // Time, parts and numbers of repetitions are not of decades.
+    let not_of_decades = ["s", "index", "fraction", "percent"];
     let is_plain =
-        series.columns.first().is_some_and(|c| ["s", "index"].contains(&c.unit.as_str()));
+        series.columns.first().is_some_and(|c| not_of_decades.contains(&c.unit.as_str()));
     let (x_axis, place_of) = match is_plain {
         true => (Axis::linear(&columns.label(0)), None),
         false => Some(Axis::of_free(&columns.label(0), &xs)).map(|(a, p)| (a, Some(p)))?,

@@ -6,12 +6,13 @@ use measure::record::{Cell, RunRecord};
 use super::chart::{Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, data, range};
 use super::published;
-use super::sweeps::{self, RATES, Sweep, bar_words, is_size, outcome_of, wire_bits};
+use super::swept::{RATES, bar_words, wire_bits};
 use crate::references::{Counts, Reference};
+use crate::sweeps::{self, Sweep, is_size, outcome_of};
 
 /// One chart for each method that was measured with several frame sizes.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let sweeps = sweeps::of(record);
+    let sweeps = sweeps::of(&record.cells);
     let sizes: Vec<_> = sweeps.iter().filter(|s| is_size(&s.key)).collect();
     let of_method = |(method, figures): &(&str, &[(&str, &str)])| {
         let charts = sizes.iter().filter_map(|sweep| chart(record, (method, figures), sweep));

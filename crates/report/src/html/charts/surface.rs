@@ -4,9 +4,9 @@ use measure::record::{Cell, RunRecord};
 
 use super::chart::{Chart, identifier};
 use super::heat::Surface;
-use super::sweeps::outcome_of;
 use crate::names::Names;
 use crate::summary::{figure_name, headline};
+use crate::sweeps::outcome_of;
 use crate::words::{distinct, leaf, outcomes};
 
 /// One chart for each method whose cells form a grid over the first two swept numbers, with all

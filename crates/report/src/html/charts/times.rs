@@ -7,13 +7,13 @@ use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, data, range};
 use super::percentiles::short_time;
 use super::published;
-use super::sweeps::{self, Sweep, bar, is_size, is_workers, outcome_of};
 use crate::references::Reference;
+use crate::sweeps::{self, Sweep, bar, is_size, is_workers, outcome_of};
 use crate::words::distinct;
 
 /// One chart for each swept number.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let sweeps = sweeps::of(record);
+    let sweeps = sweeps::of(&record.cells);
     let wanted = sweeps.iter().filter(|s| !is_workers(&s.key));
     wanted.filter_map(|sweep| chart(record, sweep)).take(CHARTS_MAX).collect()
 }

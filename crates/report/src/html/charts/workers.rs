@@ -6,11 +6,12 @@ use measure::statistics::Usl;
 
 use super::chart::{Chart, identifier, short_count, trimmed};
 use super::curves::{Axis, Curve, Drawing, Look, data, range};
-use super::sweeps::{self, RATES, Sweep, bar_words, is_workers};
+use super::swept::{RATES, bar_words};
+use crate::sweeps::{self, Sweep, is_workers};
 
 /// One chart for each method that was measured with several numbers of workers.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let sweeps = sweeps::of(record);
+    let sweeps = sweeps::of(&record.cells);
     let counts: Vec<_> = sweeps.iter().filter(|s| is_workers(&s.key)).collect();
     let of_method = |(method, figures): &(&str, &[(&str, &str)])| {
         let charts = counts.iter().filter_map(|sweep| chart(method, figures, sweep));

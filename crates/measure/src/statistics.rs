@@ -55,23 +55,48 @@ pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)
 /// three values or more on both sides, its 95 % confidence interval (Welch's t on the logarithms,
 /// which allows for different noise on both sides). None unless all values are positive.
 pub fn unpaired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
-    if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|value| *value <= 0.0) {
-        return None;
+    ratio_of_samples(Sample::of(a)?, Sample::of(b)?)
+}
+
+/// The logarithms of values, in short.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    mean: f64,
+    deviation: f64,
+    n: usize,
+}
+
+impl Sample {
+    /// Returns the sample of these values; none unless there are some and all are positive.
+    pub fn of(values: &[f64]) -> Option<Sample> {
+        if values.is_empty() || values.iter().any(|value| *value <= 0.0) {
+            return None;
+        }
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        Some(Sample { mean, deviation: deviation(&logs, mean), n: logs.len() })
     }
-    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
-    let (a, b) = (logs(a), logs(b));
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let (mean_a, mean_b) = (mean(&a), mean(&b));
-    let difference = mean_a - mean_b;
-    if a.len() < 3 || b.len() < 3 {
+
+    /// Returns the sample of values of which the spread alone is known: to the first order of their
+    /// relative deviation, the deviation of the logarithms is that.
+    pub fn of_spread(spread: &Spread) -> Option<Sample> {
+        let Spread { mean, deviation, n, .. } = *spread;
+        (mean > 0.0).then(|| Sample { mean: mean.ln(), deviation: deviation / mean, n })
+    }
+}
+
+/// As [`unpaired_ratio`].
+pub fn ratio_of_samples(a: Sample, b: Sample) -> Option<(f64, Option<[f64; 2]>)> {
+    let difference = a.mean - b.mean;
+    if a.n < 3 || b.n < 3 {
         return Some((difference.exp(), None));
     }
     // Each side's variance of the mean.
-    let of_a = deviation(&a, mean_a).powi(2) / a.len() as f64;
-    let of_b = deviation(&b, mean_b).powi(2) / b.len() as f64;
+    let of_a = a.deviation.powi(2) / a.n as f64;
+    let of_b = b.deviation.powi(2) / b.n as f64;
     let half = if of_a + of_b > 0.0 {
         let degrees = (of_a + of_b).powi(2)
-            / (of_a.powi(2) / (a.len() - 1) as f64 + of_b.powi(2) / (b.len() - 1) as f64);
+            / (of_a.powi(2) / (a.n - 1) as f64 + of_b.powi(2) / (b.n - 1) as f64);
         let t = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(0.975);
         t * (of_a + of_b).sqrt()
     } else {

@@ -13,6 +13,7 @@ pub(crate) fn over_repetitions(name: &str, unit: &str, values: &[f64]) -> Option
         value: spread.median,
         unit: unit.into(),
         spread: Some(spread),
+        bound: None,
     })
 }
 

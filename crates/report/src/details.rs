@@ -7,7 +7,8 @@ use measure::{Pps, Seconds};
 use crate::names::Names;
 use crate::pivot::Pivot;
 use crate::summary::{figure_name, figure_words, headline};
-use crate::words::{leaf, outcomes, value_words};
+use crate::verdicts;
+use crate::words::outcomes;
 
 /// A table of the results of each search for each of its goals; none if no search has named goals.
 pub(crate) fn goals(record: &RunRecord) -> Option<Pivot> {
@@ -61,7 +62,7 @@ pub(crate) fn repetitions(record: &RunRecord) -> Option<Pivot> {
                 (repetition.index + 1).to_string(),
                 (repetition.position + 1).to_string(),
                 figure.map_or(String::new(), |f| figure_name(&f.name)),
-                figure.map_or("none".into(), |f| figure_words(f.value, &f.unit)),
+                figure.map_or("none".into(), |f| f.words()),
                 Seconds(repetition.seconds).to_string(),
                 if repetition.from_cache { "an earlier run" } else { "this run" }.into(),
                 if repetition.validity.valid { "valid" } else { "NOT VALID" }.into(),
@@ -124,14 +125,9 @@ pub(crate) fn thresholds(record: &RunRecord) -> Option<Pivot> {
 
 /// One sentence for a comparison, including its cell.
 pub(crate) fn comparison_words(comparison: &Comparison) -> String {
-    let others: Vec<String> = comparison
-        .parameters
-        .iter()
-        .map(|(key, value)| format!("{} {}", leaf(key), value_words(value)))
-        .collect();
-    let place = match others.is_empty() {
-        true => comparison.method.clone(),
-        false => format!("{}, {}", others.join(", "), comparison.method),
+    let place = match verdicts::place(comparison) {
+        None => comparison.method.clone(),
+        Some(place) => format!("{place}, {}", comparison.method),
     };
     format!("{place}: {}.", comparison.answer.trim_end_matches('.'))
 }

@@ -27,6 +27,7 @@ pub mod references;
 mod summary;
 mod sweeps;
 pub mod terminal;
+mod verdicts;
 mod words;
 
 use std::path::{Path, PathBuf};

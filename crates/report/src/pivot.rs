@@ -5,7 +5,7 @@
 use measure::record::{Cell, Figure, Outcome, RunRecord, Spread};
 
 use crate::names::Names;
-use crate::summary::{figure_name, figure_words, headline};
+use crate::summary::{figure_name, headline};
 use crate::words::{distinct, outcomes};
 
 /// A table; its first column names the row, all others are aligned right.
@@ -97,9 +97,9 @@ fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
     head.push("result".into());
     let row = |(cell, outcome): &(&Cell, &Outcome)| {
         let mut row = vec![cells.of_cell(cell)];
-        row.extend(names.iter().map(|name| {
-            outcome.figure(name).map_or("none".into(), |f| figure_words(f.value, &f.unit))
-        }));
+        row.extend(
+            names.iter().map(|name| outcome.figure(name).map_or("none".into(), |f| f.words())),
+        );
         let spread = spread(outcome);
         if spreads {
             row.push(spread.as_ref().map_or(String::new(), spread_words));
@@ -170,7 +170,7 @@ fn directions(
             let mut row = vec![format!("{}, {part}", cells.of_cell(cell))];
             row.extend(names.iter().map(|name| {
                 let figure = figure_of(outcome, name, part);
-                figure.map_or(String::new(), |f| figure_words(f.value, &f.unit))
+                figure.map_or(String::new(), |f| f.words())
             }));
             if row.iter().skip(1).any(|text| !text.is_empty()) {
                 rows.push(row);
@@ -206,7 +206,7 @@ fn figure_of<'a>(outcome: &'a Outcome, name: &str, part: &str) -> Option<&'a Fig
 fn bare(figure: Option<&Figure>) -> String {
     figure.map_or(String::new(), |f| match f.unit.as_str() {
         "ticks" => format!("{:.1}", f.value),
-        unit => figure_words(f.value, unit),
+        _ => f.words(),
     })
 }
 

@@ -102,7 +102,7 @@ fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
     let words = |(cell, outcome): &(&Cell, &Outcome)| {
         headline(outcome)?;
         let figure = outcome.figures.iter().find(|f| f.name == name);
-        let value = figure.map_or("none".into(), |f| figure_words(f.value, &f.unit));
+        let value = figure.map_or("none".into(), |f| f.words());
         Some(format!("{value} at {}", names.of_cell(cell)))
     };
     match (found.len(), words(first), words(last)) {

@@ -3,7 +3,6 @@
 //! Fails closed: a figure that is missing, or of a result that is not valid, meets no threshold,
 //! and a threshold that is of no cell is not met either.
 
-use measure::figure_words;
 use measure::record::{Cell, Figure, Outcome, ThresholdVerdict};
 
 use crate::scenario::Threshold;
@@ -67,7 +66,7 @@ fn of_outcome(threshold: &Threshold, cell: &Cell, outcome: &Outcome) -> Threshol
         answer: format!(
             "{}{of} of {} {verdict} {}",
             threshold.figure,
-            figure_words(figure.value, &figure.unit),
+            figure.words(),
             threshold.text
         ),
     }

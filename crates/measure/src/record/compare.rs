@@ -1,14 +1,18 @@
 //! Figures side by side: two values of a key within a run, or two runs.
 //!
 //! A difference is called a change only beyond the noise, that is where the 95 % confidence
-//! interval of the ratio leaves out 1. The noise is that between repetitions: what a method repeats
-//! within one measurement shares its memory layout and its minute, and would promise too much.
-//! Fewer than three repetitions tell a ratio and no verdict, and so do results that are not valid.
+//! interval of the ratio leaves out 1 and is not all within [`SAME_WITHIN`] of it; all within that
+//! margin is the same; anything else is inconclusive. The noise is that between repetitions; where
+//! there are none, what a method repeats within its one measurement stands for them, and the answer
+//! says so, as that shares its memory layout and its minute. Fewer than three of both tell a ratio
+//! and no verdict, and so do results that are not valid and bounds.
 
 use serde_json::{Map, Value};
 
-use super::{Cell, Comparison, Figure, Outcome, Repetition, RunRecord};
-use crate::statistics::{paired_difference, paired_ratio, unpaired_ratio};
+use super::{Cell, Comparison, Figure, Outcome, Repetition, RunRecord, Verdict};
+use crate::statistics::{
+    Sample, paired_difference, paired_ratio, ratio_of_samples, unpaired_ratio,
+};
 
 /// Compares the values of `key` (`function.policer`) within a run, paired by repetition: each later
 /// value with the first value, with all other keys equal.
@@ -18,8 +22,10 @@ pub fn compare_values(key: &str, cells: &[Cell]) -> Vec<Comparison> {
         let parameters = others(base, key);
         let values = compared(key, cell).zip(compared(key, base));
         let Some((a, b)) = &values else { continue };
+        let benchmark = if key == BENCHMARKS { "" } else { base.benchmark.as_str() };
+        let caveats = Vec::new();
         let subject =
-            Subject { key, a, b, parameters: &parameters, paired: true, caveats: Vec::new() };
+            Subject { key, a, b, benchmark, parameters: &parameters, paired: true, caveats };
         comparisons.extend(subject.compare(&cell.outcomes, &base.outcomes));
     }
     comparisons
@@ -155,6 +161,7 @@ pub fn compare_runs(a: &RunRecord, b: &RunRecord) -> Vec<Comparison> {
             key: "run",
             a: &name_a,
             b: &name_b,
+            benchmark: &cell.benchmark,
             parameters: &cell.parameters,
             paired: false,
             caveats,
@@ -175,6 +182,7 @@ struct Subject<'a> {
     key: &'a str,
     a: &'a Value,
     b: &'a Value,
+    benchmark: &'a str,
     parameters: &'a Map<String, Value>,
     /// Whether equal repetitions were measured side by side, as pairs.
     paired: bool,
@@ -182,11 +190,31 @@ struct Subject<'a> {
     caveats: Vec<&'static str>,
 }
 
+/// How far the figures of what is the same may differ.
+pub const SAME_WITHIN: f64 = 0.05;
+
 /// A ratio with its confidence interval and its number of pairs.
 struct Ratio {
     value: f64,
     interval: Option<[f64; 2]>,
     pairs: usize,
+    /// Whether one of both figures is a bound, so that there is no verdict.
+    is_of_bound: bool,
+    /// Whether the noise is that within one measurement of each.
+    is_within_one: bool,
+}
+
+impl Ratio {
+    fn verdict(&self) -> Verdict {
+        match self.interval {
+            Some([low, high]) if low >= 1.0 / (1.0 + SAME_WITHIN) && high <= 1.0 + SAME_WITHIN => {
+                Verdict::Same
+            }
+            Some([low, _]) if low > 1.0 => Verdict::Higher,
+            Some([_, high]) if high < 1.0 => Verdict::Lower,
+            _ => Verdict::Inconclusive,
+        }
+    }
 }
 
 impl Subject<'_> {
@@ -217,11 +245,17 @@ impl Subject<'_> {
         valid: bool,
         caveats: &[&str],
     ) -> Option<Comparison> {
-        let ratio = self.ratio(figure, a, b)?;
-        let differs = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
-        let is_change = valid && ratio.interval.is_some_and(differs);
+        let mut ratio = self.ratio(figure, a, b)?;
+        let twin = b.figures.iter().find(|f| f.name == figure.name && f.of == figure.of);
+        if figure.bound.is_some() || twin.is_some_and(|figure| figure.bound.is_some()) {
+            // What may be more is neither more nor less than another figure.
+            ratio.interval = None;
+            ratio.is_of_bound = true;
+        }
+        let verdict = if valid { ratio.verdict() } else { Verdict::Inconclusive };
         let mut answer = self.sentence(&figure.name.replace('_', " "), &ratio);
-        for caveat in caveats {
+        let within_one = ratio.is_within_one.then_some(WITHIN_ONE);
+        for caveat in within_one.iter().chain(caveats) {
             answer.push_str("; ");
             answer.push_str(caveat);
         }
@@ -229,6 +263,7 @@ impl Subject<'_> {
             key: self.key.to_owned(),
             a: self.a.clone(),
             b: self.b.clone(),
+            benchmark: self.benchmark.to_owned(),
             parameters: self.parameters.clone(),
             method: a.method.clone(),
             figure: figure.name.clone(),
@@ -236,22 +271,28 @@ impl Subject<'_> {
             pairs: ratio.pairs,
             ratio: ratio.value,
             confidence_95: ratio.interval,
-            is_change,
+            is_change: matches!(verdict, Verdict::Higher | Verdict::Lower),
+            verdict,
             answer,
         })
     }
 
     fn ratio(&self, figure: &Figure, a: &Outcome, b: &Outcome) -> Option<Ratio> {
         let (of_a, of_b) = (values(a, figure), values(b, figure));
+        let spreads = inner_spread(a, figure).zip(inner_spread(b, figure));
         let (a, b): (Vec<f64>, Vec<f64>) = if self.paired {
             paired(&of_a, &of_b)
         } else {
             let plain = |values: &[(u32, f64)]| values.iter().map(|(_, value)| *value).collect();
             (plain(&of_a), plain(&of_b))
         };
-        let (value, interval) =
-            if self.paired { paired_ratio(&a, &b) } else { unpaired_ratio(&a, &b) }?;
-        Some(Ratio { value, interval, pairs: a.len().min(b.len()) })
+        let pairs = a.len().min(b.len());
+        let found = if self.paired { paired_ratio(&a, &b) } else { unpaired_ratio(&a, &b) }?;
+        // With few repetitions, the noise within each measurement is all that is known of it.
+        let inner = spreads.filter(|_| found.1.is_none()).and_then(|(a, b)| ratio_of_samples(a, b));
+        let is_within_one = inner.is_some_and(|(_, interval)| interval.is_some());
+        let (value, interval) = inner.filter(|_| is_within_one).unwrap_or(found);
+        Some(Ratio { value, interval, pairs, is_of_bound: false, is_within_one })
     }
 
     fn sentence(&self, figure: &str, ratio: &Ratio) -> String {
@@ -265,6 +306,9 @@ impl Subject<'_> {
         };
         let (a, b) = (name(self.a), name(self.b));
         match ratio.interval {
+            None if ratio.is_of_bound => {
+                format!("{figure}: {a} and {b} cannot be compared, as one of them is a bound")
+            }
             None => {
                 let things = if self.paired { "pairs" } else { "repetitions" };
                 let count = match ratio.pairs {
@@ -276,21 +320,23 @@ impl Subject<'_> {
                     digits(ratio.value, 0.01)
                 )
             }
-            Some([low, high]) if low > 1.0 || high < 1.0 => {
+            Some([low, high]) => {
                 let half = (high - low) / 2.0;
-                format!(
-                    "{figure}: {a} is {} ± {} times {b}",
-                    digits(ratio.value, half),
-                    digits(half, half)
-                )
+                let [value, low, high] = [ratio.value, low, high].map(|it| digits(it, half));
+                match ratio.verdict() {
+                    Verdict::Higher | Verdict::Lower => {
+                        format!("{figure}: {a} is {value} times {b} ({low} to {high})")
+                    }
+                    Verdict::Same => format!(
+                        "{figure}: {a} and {b} are the same within {:.0} % ({value} times, {low} \
+                         to {high})",
+                        SAME_WITHIN * 100.0
+                    ),
+                    Verdict::Inconclusive => {
+                        format!("{figure}: inconclusive, {a} is {low} to {high} times {b}")
+                    }
+                }
             }
-            Some([low, high]) => format!(
-                "{figure}: {a} and {b} do not differ beyond the noise ({} times, 95 % confidence \
-                 interval {} to {})",
-                digits(ratio.value, 0.01),
-                digits(low, 0.01),
-                digits(high, 0.01)
-            ),
         }
     }
 }
@@ -308,6 +354,17 @@ fn values(outcome: &Outcome, figure: &Figure) -> Vec<(u32, f64)> {
     let found: Vec<(u32, f64)> = valid.filter_map(of).collect();
     if found.is_empty() { outcome.repetitions.iter().filter_map(of).collect() } else { found }
 }
+
+/// The noise of what a method has repeated within its one measurement; none where measurements were
+/// repeated.
+fn inner_spread(outcome: &Outcome, figure: &Figure) -> Option<Sample> {
+    let figure = outcome.figures.iter().find(|f| f.name == figure.name && f.of == figure.of)?;
+    let spread = figure.spread.as_ref().filter(|_| outcome.repetitions.len() < 2)?;
+    Sample::of_spread(spread)
+}
+
+/// What the answer says where the noise is that of one measurement of each.
+const WITHIN_ONE: &str = "by the repetitions within one measurement of each";
 
 /// Formats a value with two to four digits, as many as its error justifies.
 fn digits(value: f64, error: f64) -> String {
@@ -388,9 +445,11 @@ mod tests {
         assert!(first.is_change && (first.ratio - 1.169).abs() < 0.001, "{first:?}");
         assert_eq!((first.a.clone(), first.b.clone(), first.pairs), (json!(false), json!(true), 3));
         assert_eq!(first.parameters["function.user"], 10);
-        assert_eq!(first.answer, "total pps: policer: false is 1.17 ± 0.01 times policer: true");
+        let words = "total pps: policer: false is 1.17 times policer: true (1.16 to 1.18)";
+        assert_eq!(first.answer, words);
+        assert_eq!((first.verdict, found[1].verdict), (Verdict::Higher, Verdict::Same));
         assert!(!found[1].is_change);
-        assert!(found[1].answer.contains("do not differ beyond the noise"), "{}", found[1].answer);
+        assert!(found[1].answer.contains("are the same within 5 %"), "{}", found[1].answer);
     }
 
     #[test]
@@ -424,6 +483,40 @@ mod tests {
         assert_eq!(found[0].parameters["function.policer"], false);
         let added = additions(BENCHMARKS, &cells, &["total_pps"]);
         assert_eq!((added.len(), added[0].added), (1, -50.0));
+    }
+
+    #[test]
+    fn noise_that_hides_a_change_is_no_proof_of_none() {
+        let found = compare_runs(&run(&[2.0, 4.0, 1.0]), &run(&[1.0, 3.0, 2.0]));
+        assert_eq!((found[0].verdict, found[0].is_change), (Verdict::Inconclusive, false));
+        let [low, high] = found[0].confidence_95.expect("three repetitions");
+        assert!(low > 0.0 && low < 1.0 && high > 1.0);
+        assert!(found[0].answer.contains("inconclusive, run "), "{}", found[0].answer);
+    }
+
+    #[test]
+    fn what_one_measurement_repeats_is_used_where_measurements_are_not() {
+        let of = |values: &[f64]| {
+            let mut run = run(&values[..1]);
+            let figure = &mut run.cells[0].outcomes[0].figures[0];
+            (figure.value, figure.spread) = (values[1], crate::record::Spread::of(values));
+            run
+        };
+        let (a, b) = (of(&[2.97, 3.0, 3.02]), of(&[1.0, 1.01, 0.99]));
+        let found = &compare_runs(&a, &b)[0];
+        assert_eq!(found.verdict, Verdict::Higher);
+        assert!((found.ratio - 3.0).abs() < 0.02 && found.answer.contains(WITHIN_ONE), "{found:?}");
+    }
+
+    #[test]
+    fn bounds_are_neither_more_nor_less() {
+        let (mut a, b) = (run(&[2.0, 2.01, 1.99]), run(&[1.0, 1.01, 0.99]));
+        let figure = &mut a.cells[0].outcomes[0].figures[0];
+        *figure = figure.clone().at_least(true);
+        for found in [&compare_runs(&a, &b)[0], &compare_runs(&b, &a)[0]] {
+            assert_eq!((found.verdict, found.confidence_95), (Verdict::Inconclusive, None));
+            assert!(found.answer.contains("one of them is a bound"), "{}", found.answer);
+        }
     }
 
     #[test]

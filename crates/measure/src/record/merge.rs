@@ -104,11 +104,13 @@ fn figures(outcomes: &[Outcome]) -> Vec<Figure> {
         if merged.iter().any(|known| is_same(known, figure)) {
             continue;
         }
-        let values: Vec<f64> =
-            all().filter(|other| is_same(other, figure)).map(|f| f.value).collect();
+        let same = || all().filter(|other| is_same(other, figure));
+        let values: Vec<f64> = same().map(|f| f.value).collect();
         let spread = Spread::of(&values);
         let value = spread.map_or(figure.value, |spread| spread.median);
-        merged.push(Figure { value, spread, ..figure.clone() });
+        // With some values too low, so may be the median.
+        let bound = same().find_map(|figure| figure.bound);
+        merged.push(Figure { value, spread, bound, ..figure.clone() });
     }
     merged
 }
@@ -250,7 +252,7 @@ fn answer(outcomes: &[Outcome], headline: Option<&Figure>) -> String {
                 }
                 None => format!("minimum {}, maximum {}", value(spread.min), value(spread.max)),
             };
-            format!("Median of {}: {name} {}, {range}.", spread.n, value(figure.value))
+            format!("Median of {}: {name} {}, {range}.", spread.n, figure.words())
         }
     };
     let bad: Vec<String> = (1..=n)

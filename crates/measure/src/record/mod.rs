@@ -23,7 +23,7 @@ mod trial;
 mod validity;
 
 pub use cell::*;
-pub use compare::{Addition, BENCHMARKS, additions, compare_runs, compare_values};
+pub use compare::{Addition, BENCHMARKS, SAME_WITHIN, additions, compare_runs, compare_values};
 pub use distribution::Distribution;
 pub use host::*;
 pub use merge::{Measured, merge};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Limit, TrialRecord, Validity};
+use crate::figure_words;
 
 /// The results of one method in one cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -141,6 +142,17 @@ pub struct Figure {
     /// Spread over repetitions; absent if measured once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
+    /// What the value bounds, if it is no figure but what is known of one; absent for a figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+}
+
+/// What is known of a figure that was not found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// It is not below the value.
+    AtLeast,
 }
 
 /// Spread of a figure over repetitions.
@@ -232,13 +244,28 @@ impl Outcome {
 impl Figure {
     /// A figure that was measured once.
     pub fn single(name: &str, value: f64, unit: &str) -> Self {
-        Self { name: name.into(), of: None, value, unit: unit.into(), spread: None }
+        Self { name: name.into(), of: None, value, unit: unit.into(), spread: None, bound: None }
     }
 
     /// Assigns the figure to a direction or stage.
     pub fn of(mut self, part: &str) -> Self {
         self.of = Some(part.into());
         self
+    }
+
+    /// Says whether the value is a lower bound.
+    pub fn at_least(mut self, is_bound: bool) -> Self {
+        self.bound = is_bound.then_some(Bound::AtLeast);
+        self
+    }
+
+    /// The value with its unit, and with its sign if it is a bound: `≥ 8.62 Mpps`.
+    pub fn words(&self) -> String {
+        let value = figure_words(self.value, &self.unit);
+        match self.bound {
+            None => value,
+            Some(Bound::AtLeast) => format!("≥ {value}"),
+        }
     }
 }
 

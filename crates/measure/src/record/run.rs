@@ -107,6 +107,9 @@ pub struct Comparison {
     pub a: Value,
     /// The reference value.
     pub b: Value,
+    /// The benchmark of the compared cells, if the scenario has several and it is not the key.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub benchmark: String,
     /// The other swept keys and their values.
     pub parameters: Map<String, Value>,
     /// Name of the method.
@@ -122,10 +125,28 @@ pub struct Comparison {
     /// 95 % confidence interval of the ratio; absent for fewer than three pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence_95: Option<[f64; 2]>,
-    /// Whether the difference exceeds the noise.
+    /// Whether the difference exceeds the noise, and the margin within which figures are the same.
     pub is_change: bool,
-    /// The result in one sentence: `A is 1.17 ± 0.04 times B`.
+    /// What is shown; records of before have none, and their answers say it.
+    #[serde(default)]
+    pub verdict: Verdict,
+    /// The result in one sentence: `A is 1.17 times B (1.13 to 1.21)`.
     pub answer: String,
+}
+
+/// What a comparison shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The figure of `a` is the higher one.
+    Higher,
+    /// The figure of `a` is the lower one.
+    Lower,
+    /// They are the same, within a margin.
+    Same,
+    /// The noise hides which of these holds, or there are too few repetitions to know it.
+    #[default]
+    Inconclusive,
 }
 
 /// The verdict on a threshold of the scenario.

@@ -27,7 +27,7 @@ impl Config {
             method: NAME.into(),
             configuration: self.configuration(),
             answer: match &found {
-                Some(found) => found.words(searches, maximum, interfaces),
+                Some(found) => found.words(maximum, interfaces),
                 None => without_figure(maximum, throughput, searches),
             },
             aggregation:
@@ -145,6 +145,8 @@ struct Found {
     maximum_pps: f64,
     throughput_pps: f64,
     ceiling_frames: u64,
+    /// Whether a search ended at the ceiling, so that longer bursts may pass.
+    is_at_least: bool,
 }
 
 impl Found {
@@ -160,6 +162,7 @@ impl Found {
             maximum_pps: maximum.pps,
             throughput_pps: throughput.pps?,
             ceiling_frames: config.ceiling_frames(maximum),
+            is_at_least: searches.at_ceiling > 0,
         })
     }
 
@@ -175,21 +178,20 @@ impl Found {
 
     /// The figures of the table in RFC 9004 section 6, and further ones.
     fn figures(&self, config: &Config) -> Vec<Figure> {
-        let frames = Figure {
-            spread: Some(self.frames),
-            ..Figure::single("back_to_back_frames", self.frames.mean, "frames")
-        };
+        let found =
+            |name, value, unit| Figure::single(name, value, unit).at_least(self.is_at_least);
+        let mean = found("back_to_back_frames", self.frames.mean, "frames");
         let mut figures = vec![
-            frames,
-            Figure::single("back_to_back_min", self.frames.min, "frames"),
-            Figure::single("back_to_back_max", self.frames.max, "frames"),
+            Figure { spread: Some(self.frames), ..mean },
+            found("back_to_back_min", self.frames.min, "frames"),
+            found("back_to_back_max", self.frames.max, "frames"),
             Figure::single("back_to_back_deviation", self.frames.deviation, "frames"),
-            Figure::single("corrected_buffer_time", self.corrected_ns(), "ns"),
-            Figure::single("implied_buffer_time", self.implied_ns(), "ns"),
+            found("corrected_buffer_time", self.corrected_ns(), "ns"),
+            found("implied_buffer_time", self.implied_ns(), "ns"),
         ];
         figures.extend(config.actual_rate.map(|Pps(pps)| {
             let time = self.corrected_ns() * self.maximum_pps / pps;
-            Figure::single("actual_buffer_time", time, "ns")
+            found("actual_buffer_time", time, "ns")
         }));
         figures.extend([
             Figure::single("reference_throughput", self.throughput_pps, "pps"),
@@ -201,8 +203,8 @@ impl Found {
         figures
     }
 
-    fn words(&self, searches: &Searches, maximum: Maximum, interfaces: usize) -> String {
-        let least = if searches.at_ceiling > 0 { "at least " } else { "" };
+    fn words(&self, maximum: Maximum, interfaces: usize) -> String {
+        let least = if self.is_at_least { "at least " } else { "" };
         let spread = match self.frames.n {
             1 => String::new(),
             n => format!(

@@ -260,8 +260,7 @@ impl Config {
                 ),
             };
         };
-        let censored = Some(spread.median) == overloads.iter().filter_map(still_losing_ns).next();
-        let time = match (spread.median, censored) {
+        let time = match (spread.median, is_censored(spread, overloads)) {
             (0.0, _) => "Frames are lost no longer than the overload lasts".to_owned(),
             (ns, true) => {
                 format!("Frames are still lost {} after the overload, at least", Nanos(ns))
@@ -281,6 +280,11 @@ impl Config {
     }
 }
 
+/// Whether frames were still lost when the median of the times ended.
+fn is_censored(spread: Spread, overloads: &[Overload]) -> bool {
+    Some(spread.median) == overloads.iter().filter_map(still_losing_ns).next()
+}
+
 fn still_losing_ns(overload: &Overload) -> Option<f64> {
     overload.directions.iter().find_map(|(_, seen)| match seen {
         Seen::StillLosing(ns) => Some(*ns),
@@ -294,7 +298,9 @@ fn figures(overloads: &[Overload], throughput: &Throughput) -> Vec<Figure> {
         return Vec::new();
     };
     let mean = headline.spread.map_or(0.0, |spread: Spread| spread.mean);
-    let mut figures = vec![headline, Figure::single("recovery_time_mean", mean, "ns")];
+    let is_bound = headline.spread.is_some_and(|spread| is_censored(spread, overloads));
+    let mean = Figure::single("recovery_time_mean", mean, "ns");
+    let mut figures = vec![headline.at_least(is_bound), mean.at_least(is_bound)];
     let reference = throughput.pps.map(|pps| Figure::single("reference_throughput", pps, "pps"));
     figures.extend(reference);
     let names = overloads.first().map_or(&[][..], |overload| &overload.directions);

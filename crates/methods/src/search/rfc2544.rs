@@ -77,7 +77,28 @@ impl Search<'_, '_, '_> {
                 }
             }
         }
+        if self.bisection.lower().is_none() {
+            self.try_lowest()?;
+        }
         self.bisection.settle();
+        Ok(())
+    }
+
+    /// Tries the lowest load, where trials or time ended the search while all loads failed: what
+    /// was kept for a confirmation is enough for that.
+    fn try_lowest(&mut self) -> Result<(), MeasureError> {
+        let (lowest, long) = (self.engine.settings.min_pps, self.lengths.confirming);
+        let is_open = self.bisection.upper().is_some_and(|upper| upper > lowest);
+        if !is_open || !self.engine.room_for(long, 1) {
+            return Ok(());
+        }
+        match self.try_load(lowest, long, "confirmation")? {
+            Tried::Passed => {
+                self.bisection.passed(lowest);
+                self.bisection.confirm(lowest);
+            }
+            Tried::Short(_) | Tried::Failed => self.bisection.failed(lowest),
+        }
         Ok(())
     }
 

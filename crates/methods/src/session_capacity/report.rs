@@ -167,7 +167,8 @@ fn figures(
     memory: &Memory,
 ) -> Vec<Figure> {
     let sessions = |name: &str, count: u64| Figure::single(name, count as f64, "sessions");
-    let mut figures = vec![sessions("session_capacity", capacity)];
+    let is_bound = found.upper.is_none();
+    let mut figures = vec![sessions("session_capacity", capacity).at_least(is_bound)];
     figures.extend(found.upper.map(|upper| sessions("session_capacity_failed", upper)));
     figures.extend(memory.each.map(|bytes| Figure::single("session_memory", bytes, "bytes")));
     let resident = |bytes| Figure::single("session_memory_resident", bytes, "bytes");

@@ -175,7 +175,8 @@ impl<'r> Best<'r> {
 }
 
 fn figures(best: &Best<'_>, found: &Found) -> Vec<Figure> {
-    let mut figures = vec![Figure::single("session_rate", best.rate, "1/s")];
+    let rate = Figure::single("session_rate", best.rate, "1/s");
+    let mut figures = vec![rate.at_least(found.failed().is_none())];
     let failed = |rate| Figure::single("session_rate_failed", rate, "1/s");
     figures.extend(found.failed().map(failed));
     figures.push(Figure::single("sessions_opened", best.counts.succeeded as f64, "sessions"));

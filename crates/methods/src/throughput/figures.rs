@@ -5,21 +5,22 @@ use measure::{Pps, l1_rate, l2_rate};
 
 use crate::figures::{device_time, latency};
 
-/// The figures of the trial that passed, at a rate on each interface.
-pub(super) fn figures(trial: &TrialRecord, pps: f64) -> Vec<Figure> {
+/// The figures of the trial that passed, at a rate on each interface, which may be a lower bound.
+pub(super) fn figures(trial: &TrialRecord, pps: f64, is_at_least: bool) -> Vec<Figure> {
     let directions = &trial.directions;
+    let rate = |name, rate, unit| Figure::single(name, rate, unit).at_least(is_at_least);
     let mut figures = vec![
-        Figure::single("throughput", pps, "pps"),
-        Figure::single("throughput_aggregate", pps * directions.len() as f64, "pps"),
-        Figure::single("throughput_aggregate_l2", sum(directions, pps, l2), "bit/s"),
-        Figure::single("throughput_aggregate_l1", sum(directions, pps, l1), "bit/s"),
+        rate("throughput", pps, "pps"),
+        rate("throughput_aggregate", pps * directions.len() as f64, "pps"),
+        rate("throughput_aggregate_l2", sum(directions, pps, l2), "bit/s"),
+        rate("throughput_aggregate_l1", sum(directions, pps, l1), "bit/s"),
         Figure::single("loss_fraction", trial.loss_fraction, "fraction"),
         Figure::single("loss_percent", trial.loss_percent, "percent"),
     ];
     for direction in directions {
         let name = &direction.name;
-        figures.push(Figure::single("throughput_l2", l2(direction, pps), "bit/s").of(name));
-        figures.push(Figure::single("throughput_l1", l1(direction, pps), "bit/s").of(name));
+        figures.push(rate("throughput_l2", l2(direction, pps), "bit/s").of(name));
+        figures.push(rate("throughput_l1", l1(direction, pps), "bit/s").of(name));
     }
     figures.extend(device_time(trial));
     figures.extend(latency(trial));

@@ -90,8 +90,10 @@ impl Reached<'_> {
         baseline::limit(self.baseline?, self.config.max_rate, Pps(self.pps()?))
     }
 
+    /// Whether the device may forward more than was found: the search did not end, or the tester
+    /// was its end.
     fn is_at_least(&self) -> bool {
-        self.found.bounds.upper_pps.is_none() || self.tester_failed() || self.ceiling().is_some()
+        !self.found.bounds.regular || self.tester_failed() || self.ceiling().is_some()
     }
 
     /// Whether the result supports a claim.
@@ -170,7 +172,7 @@ impl Reached<'_> {
 
     fn figures(&self) -> Vec<Figure> {
         let Some((trial, pps)) = self.best().zip(self.pps()) else { return Vec::new() };
-        let mut figures = figures::figures(trial, pps);
+        let mut figures = figures::figures(trial, pps, self.is_at_least());
         if self.found.conditional_pps.is_some() {
             figures.extend(self.goal_figures());
         }
@@ -180,8 +182,9 @@ impl Reached<'_> {
     /// The figures of a goal, under its name.
     fn goal_figures(&self) -> Vec<Figure> {
         let figure = |name: &str, pps: Option<f64>| {
+            let is_bound = name == "goal_throughput" && self.is_at_least();
             let figure = Figure::single(name, pps?, "pps");
-            Some(figure.of(&self.goal.name))
+            Some(figure.of(&self.goal.name).at_least(is_bound))
         };
         let bounds = &self.found.bounds;
         [
@@ -196,8 +199,7 @@ impl Reached<'_> {
 
     fn answer(&self) -> String {
         let Some((trial, pps)) = self.best().zip(self.pps()) else {
-            let Config { min_rate, max_rate, .. } = self.config;
-            return format!("No load from {min_rate} to {max_rate} passed.");
+            return self.nothing();
         };
         let least = if self.is_at_least() { "at least " } else { "" };
         let tolerated = self.goal.loss_ratio;
@@ -219,15 +221,29 @@ impl Reached<'_> {
         format!("It forwards {least}{}{aggregate} {loss}{conditions}{latency}.", Pps(pps))
     }
 
+    /// The answer where no load passed: what was tried, and why nothing below it was.
+    fn nothing(&self) -> String {
+        let tried = self.trials.iter().filter_map(TrialRecord::load_pps);
+        match tried.min_by(f64::total_cmp) {
+            None => format!("No load was tried: {}.", self.found.ended),
+            Some(least) if least <= self.config.min_rate.0 => {
+                format!("No load passed, down to {}, the lowest one.", Pps(least))
+            }
+            Some(least) => format!(
+                "No load passed, down to {}; nothing is known of lower ones, as the search ended \
+                 with {}.",
+                Pps(least),
+                self.found.ended
+            ),
+        }
+    }
+
     /// The answer for a further goal.
     fn short_answer(&self) -> String {
         let name = &self.goal.name;
         match self.pps() {
             None => format!("No load passed for {name}."),
             Some(pps) if self.is_at_least() => format!("For {name} at least {}.", Pps(pps)),
-            Some(pps) if !self.found.bounds.regular => {
-                format!("For {name} {} (irregular: the bounds are wide).", Pps(pps))
-            }
             Some(pps) => format!("For {name} {}.", Pps(pps)),
         }
     }

@@ -60,7 +60,7 @@ fn loss_below_the_result_is_not_seen_as_documented() {
     let outcome = run(&Config::default(), &mut Simulated::fixed(1e6).lossy_below(5e6, 0.001));
     assert_eq!(outcome.figure("throughput"), None);
     assert!(!outcome.validity.valid);
-    assert_eq!(outcome.answer, "No load from 10.0 kpps to 20.0 Mpps passed.");
+    assert_eq!(outcome.answer, "No load passed, down to 10.0 kpps, the lowest one.");
     assert!(outcome.claims.iter().all(|c| c.level == ClaimLevel::None));
 }
 
@@ -346,6 +346,8 @@ fn a_result_near_what_the_tester_does_alone_is_at_least_that() {
     let mut device = Simulated::fixed(1.97e6).tester_limited(2e6);
     let outcome = run(&Config::default(), &mut device);
     assert_eq!(outcome.baseline.map(|b| b.tester_pps), Some(2e6));
+    let words = outcome.figure("throughput").expect("found").words();
+    assert!(words.starts_with("≥ 1.9"), "{words}");
     let limit = outcome.validity.limits.iter().find(|l| l.kind == LimitKind::Baseline);
     assert!(limit.is_some_and(|l| !l.invalidates && l.advice.contains("alone it sends 2.00 Mpps")));
     assert!(outcome.answer.starts_with("It forwards at least "), "{}", outcome.answer);
@@ -374,6 +376,20 @@ fn a_search_that_runs_out_of_time_is_irregular_and_says_so() {
     assert!(outcome.goals[0].ended.contains("max-search-time (25 s)"), "{:?}", outcome.goals);
     assert!(outcome.claims.iter().all(|c| c.level == ClaimLevel::None));
     assert!(outcome.validity.limits.iter().any(|l| l.kind == LimitKind::Search));
+}
+
+#[test]
+fn a_search_that_ends_before_any_load_passed_tries_the_lowest_one_and_says_how_far_it_came() {
+    // Five trials in steps from the guess do not come down to the lowest load.
+    let config = read(json!({"max-trials": 5}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6).lossy_below(5e6, 0.001));
+    assert_eq!(outcome.trials.last().and_then(|trial| trial.load_pps()), Some(10e3));
+    assert_eq!(outcome.answer, "No load passed, down to 10.0 kpps, the lowest one.");
+    let config = read(json!({"search": "mlrsearch", "max-trials": 2}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6).lossy_below(5e6, 0.001));
+    assert!(outcome.figure("throughput").is_none() && !outcome.validity.valid);
+    let words = ["No load passed, down to ", "nothing is known of lower ones", "max-trials (2)"];
+    assert!(words.iter().all(|words| outcome.answer.contains(words)), "{}", outcome.answer);
 }
 
 #[test]

@@ -12,8 +12,9 @@ use super::sections::{pivot_table, to_the_second};
 use super::tables::{numbers, table, words};
 use crate::names::Names;
 use crate::pivot::{Pivot, validity_words};
-use crate::summary::{answers, figure_name, figure_words, status_words};
-use crate::words::{distinct, leaf, outcomes, value_words};
+use crate::summary::{answers, figure_name, status_words};
+use crate::verdicts::{place, tally, verdict};
+use crate::words::{distinct, outcomes};
 
 /// Renders the page that compares runs; the first run is the reference.
 pub fn comparison(records: &[RunRecord]) -> Vec<u8> {
@@ -49,17 +50,15 @@ fn answer(records: &[RunRecord]) -> String {
     let Some((first, later)) = records.split_first() else { return "There is no run.".into() };
     let one = |(index, record): (usize, &RunRecord)| {
         let comparisons = compare_runs(record, first);
-        let changed = comparisons.iter().filter(|c| c.is_change).count();
-        match (comparisons.len(), changed) {
-            (0, _) => format!("run {} has no comparable measurement", index + 2),
-            (all, 0) => format!("none of the {all} figures of run {} changed", index + 2),
-            (all, n) => format!("{n} of the {all} figures of run {} changed", index + 2),
+        match comparisons.len() {
+            0 => format!("run {} has no comparable measurement", index + 2),
+            all => format!("of {all} figures of run {}, {}", index + 2, tally(&comparisons)),
         }
     };
     let words: Vec<String> = later.iter().enumerate().map(one).collect();
     match words.is_empty() {
         true => "There is no other run to compare with.".into(),
-        false => format!("Compared with run 1, {} beyond the noise.", words.join("; ")),
+        false => format!("Compared with run 1: {}.", words.join("; ")),
     }
 }
 
@@ -105,25 +104,16 @@ fn runs(records: &[RunRecord], names: &[String]) -> Markup {
 
 /// The comparison of a run with the first one: changes as text, all figures as a table.
 fn ratios(run: &str, first: &str, comparisons: &[Comparison]) -> Markup {
-    let changed: Vec<&Comparison> = comparisons.iter().filter(|c| c.is_change).collect();
     let row = |c: &Comparison| {
-        let place =
-            c.parameters.iter().map(|(key, value)| format!("{} {}", leaf(key), value_words(value)));
-        let place: Vec<String> = place.collect();
         let end = |end: usize| c.confidence_95.map_or(String::new(), |i| format!("{:.3}", i[end]));
         vec![
-            if place.is_empty() { "all".into() } else { place.join(", ") },
+            place(c).unwrap_or_else(|| "all".into()),
             c.method.clone(),
             figure_name(&c.figure),
             format!("{:.3}", c.ratio),
             end(0),
             end(1),
-            match (c.is_change, c.confidence_95) {
-                (true, _) => "changed",
-                (false, Some(_)) => "unchanged",
-                (false, None) => "unknown",
-            }
-            .into(),
+            verdict(c).into(),
             c.answer.clone(),
         ]
     };
@@ -143,12 +133,7 @@ fn ratios(run: &str, first: &str, comparisons: &[Comparison]) -> Markup {
         @if rows.is_empty() {
             p { "There is no comparable measurement in " (first) "." }
         } @else {
-            p {
-                @match changed.len() {
-                    0 => { "No figure differs from " (first) " by more than the noise." }
-                    n => { (n) " of " (rows.len()) " figures differ from " (first) " by more than the noise." }
-                }
-            }
+            p { (tally(comparisons)) "." }
             (table(
                 &format!("Ratio of {run} to {first}, with its 95 % confidence interval"),
                 &columns,
@@ -206,9 +191,9 @@ fn row(records: &[RunRecord], method: &str, key: &Key) -> Vec<String> {
     let found: Vec<Option<(Figure, &str)>> =
         records.iter().map(|record| find(record, method, key)).collect();
     let mut row = vec![format!("{}, {}", key.cell, figure_name(&key.figure))];
-    row.extend(found.iter().map(|figure| {
-        figure.as_ref().map_or("none".into(), |(f, _)| figure_words(f.value, &f.unit))
-    }));
+    row.extend(
+        found.iter().map(|figure| figure.as_ref().map_or("none".into(), |(f, _)| f.words())),
+    );
     row.push(distinct(found.iter().flatten().map(|(_, verdict)| *verdict)).join(" / "));
     row
 }

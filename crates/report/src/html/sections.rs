@@ -240,7 +240,7 @@ fn result_row(cell: String, outcome: &Outcome, figure: &Figure) -> Vec<String> {
         outcome.method.clone(),
         figure_name(&figure.name),
         figure.of.clone().unwrap_or_default(),
-        figure_words(figure.value, &figure.unit),
+        figure.words(),
         words(spread.map(|s| s.min)),
         words(spread.map(|s| s.max)),
         words(confidence.map(|[low, _]| low)),

@@ -82,7 +82,7 @@ fn cell(text: &str, column: &Column, is_first: bool) -> Markup {
 
 /// The number at the beginning of a cell, including the prefix of its unit; none for texts.
 fn sort_value(text: &str) -> Option<f64> {
-    let text = text.trim_start_matches(['±', ' ']);
+    let text = text.trim_start_matches(['±', '≥', ' ']);
     let is_digit = |c: char| c.is_ascii_digit() || ",.+-e".contains(c);
     let end = text.find(|c: char| !is_digit(c)).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -139,6 +139,7 @@ mod tests {
         same("-5.7 .. +3.1 %", -5.7);
         same("64", 64.0);
         same("± 1.7 %", 0.017);
+        same("≥ 8.50 Mpps", 8.5e6);
         for words in ["", "none", "valid", "e", "-", "uplink 5"] {
             assert_eq!(sort_value(words), None, "{words}");
         }

@@ -125,7 +125,7 @@ fn curve(value: &str, ours: &[&Addition], sweep: &Sweep<'_>) -> Curve {
         let wanted = one.parameters.get(&sweep.key);
         let Some(x) = sweep.place_of(|size| Some(size) == wanted) else { continue };
         let bar = one.confidence_95.map(|bar| bar.map(|ns| ns * 1e-3));
-        let point = Point { x, y: one.added * 1e-3, bar };
+        let point = Point { x, y: one.added * 1e-3, bar, is_bound: false };
         match points.iter_mut().find(|known| known.x == x) {
             Some(known) if known.y < point.y => *known = point,
             Some(_) => {}

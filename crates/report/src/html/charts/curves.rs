@@ -18,6 +18,8 @@ pub(super) struct Point {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) bar: Option<[f64; 2]>,
+    /// Whether the value is a lower bound, which is drawn as an arrowhead.
+    pub(super) is_bound: bool,
 }
 
 /// A curve: a series of points.
@@ -81,7 +83,7 @@ impl Curve {
         look: Look,
         points: impl IntoIterator<Item = (f64, f64)>,
     ) -> Self {
-        let point = |(x, y): (f64, f64)| Point { x, y, bar: None };
+        let point = |(x, y): (f64, f64)| Point { x, y, bar: None, is_bound: false };
         let mut points: Vec<Point> =
             points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).map(point).collect();
         if look != Look::Marks {
@@ -247,9 +249,10 @@ fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
         let bar = |p: &Point| {
             p.bar.map_or((0.0, 0.0), |[low, high]| ((p.y - low).max(0.0), (high - p.y).max(0.0)))
         };
+        let figures = curve.points.iter().filter(|point| !point.is_bound);
         let mut dots = ScatterPlot::new()
-            .with_data(points)
-            .with_y_err_asymmetric(curve.points.iter().map(bar).collect::<Vec<_>>())
+            .with_data(figures.clone().map(|p| (p.x, p.y)).collect::<Vec<_>>())
+            .with_y_err_asymmetric(figures.map(bar).collect::<Vec<_>>())
             .with_marker(MARKERS[index % MARKERS.len()])
             .with_color(colour(index))
             .with_size(5.0);
@@ -257,6 +260,12 @@ fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
             dots = dots.with_legend(curve.name.as_str());
         }
         plots.push(dots.into());
+        let bounds = curve.points.iter().filter(|point| point.is_bound);
+        let bounds: Vec<(f64, f64)> = bounds.map(|p| (p.x, p.y)).collect();
+        if !bounds.is_empty() {
+            let arrows = ScatterPlot::new().with_data(bounds).with_marker(MarkerShape::Triangle);
+            plots.push(arrows.with_color(colour(index)).with_size(9.0).into());
+        }
     }
     plots
 }
@@ -334,5 +343,6 @@ const LEFT: f64 = 96.0;
 const RIGHT: f64 = 30.0;
 
 /// Markers of curves, so that they differ without colour, too.
+/// Without the triangle, which says "at least".
 const MARKERS: [MarkerShape; 4] =
-    [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];
+    [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Star, MarkerShape::Diamond];

@@ -105,6 +105,7 @@ fn lost(id: &str, name: &str, seen: &Seen<'_>) -> Chart {
             x: *x,
             y: floored(*loss),
             bar: Some(bar),
+            is_bound: false,
         };
         curves.push(Curve {
             name: String::new(),

@@ -32,7 +32,7 @@ pub(super) fn curves(
 ) -> Vec<Curve> {
     let point = |r: &&&Reference| {
         let x = place(r)?;
-        Some(Point { x, y: value(r, x)?, bar: None })
+        Some(Point { x, y: value(r, x)?, bar: None, is_bound: false })
     };
     let of_name = |name: &&str| {
         let mut points: Vec<Point> =

@@ -11,22 +11,15 @@ impl Sweep<'_> {
         self.read(name, |cell| {
             let found = outcome_of(cell, method)?.figure(figure)?;
             let bar = bar(found).map(|bar| bar.map(|end| end * factor));
-            Some((found.value * factor, bar))
+            Some(Point { x: 0.0, y: found.value * factor, bar, is_bound: found.bound.is_some() })
         })
     }
 
-    /// Curves of the values that `value` reads from each cell; `name` follows the name of each
-    /// group.
-    pub(super) fn read(
-        &self,
-        name: &str,
-        value: impl Fn(&Cell) -> Option<(f64, Option<[f64; 2]>)>,
-    ) -> Vec<Curve> {
+    /// Curves of the points that `value` reads from each cell, whose places are the cells'; `name`
+    /// follows the name of each group.
+    pub(super) fn read(&self, name: &str, value: impl Fn(&Cell) -> Option<Point>) -> Vec<Curve> {
         let curve = |group: &Group<'_>| {
-            let point = |(x, cell): &(f64, &Cell)| {
-                let (y, bar) = value(cell)?;
-                Some(Point { x: *x, y, bar })
-            };
+            let point = |(x, cell): &(f64, &Cell)| Some(Point { x: *x, ..value(cell)? });
             let mut points: Vec<Point> = group.cells.iter().filter_map(point).collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
             let words: Vec<&str> = [Some(name), group.name.as_deref()]
@@ -40,15 +33,18 @@ impl Sweep<'_> {
     }
 }
 
-/// A sentence that explains the error bars; empty if there are none.
-pub(super) fn bar_words(curves: &[Curve]) -> &'static str {
-    match curves.iter().flat_map(|c| &c.points).any(|p| p.bar.is_some()) {
-        true => {
-            " Points are medians; bars are the 95 % confidence interval of the mean, or minimum \
-             and maximum for fewer than three repetitions."
-        }
-        false => "",
+/// Sentences that explain error bars and bounds; empty if there are none.
+pub(super) fn bar_words(curves: &[Curve]) -> String {
+    let any = |is_meant: fn(&Point) -> bool| curves.iter().flat_map(|c| &c.points).any(is_meant);
+    let mut words = String::new();
+    if any(|point| point.bar.is_some()) {
+        words += " Points are medians; bars are the 95 % confidence interval of the mean, or \
+                  minimum and maximum for fewer than three repetitions.";
     }
+    if any(|point| point.is_bound) {
+        words += " Triangles are lower bounds: the device may do more.";
+    }
+    words
 }
 
 /// Methods whose headline is a rate, with the drawn figures and their names.

@@ -4,7 +4,7 @@
 use measure::record::{Cell, RunRecord};
 
 use super::chart::{CHARTS_MAX, Chart, identifier};
-use super::curves::{Axis, Curve, Drawing, data, range};
+use super::curves::{Axis, Curve, Drawing, Point, data, range};
 use super::percentiles::short_time;
 use super::published;
 use crate::references::Reference;
@@ -128,14 +128,14 @@ fn loads(cell: &Cell) -> impl Iterator<Item = &str> {
 }
 
 /// A time at a load in the slower direction, in microseconds, with its error bar.
-fn slowest(cell: &Cell, figure: &str, load: &str) -> Option<(f64, Option<[f64; 2]>)> {
+fn slowest(cell: &Cell, figure: &str, load: &str) -> Option<Point> {
     let is_of_load = |of: &str| of.split_once(", ").is_some_and(|(at, _)| at == load);
     let all = outcome_of(cell, METHOD)?.figures.iter().filter(|f| f.name == figure);
     let of_load = all.filter(|f| f.of.as_deref().is_some_and(is_of_load));
     let worst = of_load.max_by(|a, b| a.value.total_cmp(&b.value))?;
     // A mean cannot be below zero, whatever its interval; the axis is logarithmic.
     let bar = bar(worst).map(|bar| bar.map(|ns| (ns * 1e-3).max(worst.value * 1e-3 / 10.0)));
-    Some((worst.value * 1e-3, bar))
+    Some(Point { x: 0.0, y: worst.value * 1e-3, bar, is_bound: worst.bound.is_some() })
 }
 
 const METHOD: &str = "latency";

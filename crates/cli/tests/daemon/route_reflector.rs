@@ -94,7 +94,7 @@ fn route_of_frr(frr: &Frr, family: &str, prefix: &str) -> Value {
 }
 
 /// What the reflector shows of itself.
-fn shown(lab: &Lab, daemon: &Child) -> Value {
+pub fn shown(lab: &Lab, daemon: &Child) -> Value {
     let socket = daemon.socket.to_string_lossy();
     let (_, text, _) = lab.run(&["show", "protocols", "--json", "--socket", &socket]);
     let all: Value = serde_json::from_str(&text).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The body of the fuzz target: the reflector beside a plain one, by what bytes describe.
 //!
 //! The files in reading order: [`model`] is the plain reflector, [`wire`] makes UPDATEs of what it
-//! has, [`trial`] sets both beside each other.
+//! has, `several` identifies paths, [`trial`] sets both beside each other.
 
 use protocol_bgp::capabilities::Role;
 use protocol_kit::Random;
@@ -11,6 +11,8 @@ use trial::{ASN, IDENTIFIER, PEERS, STRANGER, Step, Trial};
 use wire::{ASKED, TARGETS};
 
 pub mod model;
+
+mod several;
 
 pub mod trial;
 

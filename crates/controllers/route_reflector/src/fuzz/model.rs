@@ -147,8 +147,8 @@ impl Model {
         told
     }
 
-    /// All paths that a peer has to know, of which it is told so many at most, by prefix and who has
-    /// said them. Its own ones count, and it is not told of them.
+    /// All paths that a peer has to know that is told so many of each prefix at most, by prefix and
+    /// who has said them. Its own ones count, and it is not told of them.
     pub fn told_several(&self, peer: u16, most: usize) -> BTreeMap<(Prefix, By), Attributes> {
         let mut told = BTreeMap::new();
         let prefixes: BTreeSet<Prefix> = self.paths.keys().map(|(prefix, _)| *prefix).collect();

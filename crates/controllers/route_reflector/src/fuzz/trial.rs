@@ -9,6 +9,7 @@ use protocol_bgp::rules::Reading;
 use protocol_bgp::update::Scan;
 
 use super::model::{Attributes, Is, Model, Prefix, asks_for};
+use super::several::Several;
 use super::wire::{self, Paths};
 use crate::bounds::{Bound, Then};
 use crate::groups::Identity;
@@ -17,9 +18,8 @@ use crate::leaks::Relation;
 use crate::own::{Kind, Own, Source};
 use crate::reflector::Reflector;
 use crate::table::Rules;
-use several::Several;
 
-mod several;
+mod paths;
 
 /// The AS of the reflector.
 pub const ASN: u32 = 64_500;

@@ -96,8 +96,8 @@ impl Need {
     /// Everything, of one who comes.
     pub const ALL: Need = Need { all_from: 0, is_newcomer: true, ..Need::NOTHING };
 
-    /// Whether it has to be told of a route that is or was there, and has changed last at a place in
-    /// the log.
+    /// Whether it has to be told of a route that is or was there, and has changed last at a place
+    /// in the log.
     #[inline]
     pub fn has(&self, number: u32, route: &Route, changed: u32) -> bool {
         let is_there = number >= self.all_from && route.best().is_some();

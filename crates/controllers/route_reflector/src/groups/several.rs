@@ -1,8 +1,9 @@
-//! What a group is told of a route of which it is told several paths, each by its number (RFC 7911).
+//! What a group is told of a route of which it is told several paths, each by its number (RFC
+//! 7911).
 //!
 //! Nothing is kept of what a group was told. An entry of the log says which path has changed, and
 //! that one alone is told or withdrawn. Where a route has, or lately had, more paths than the group
-//! is told, the rest may have changed places: all are told, and what else may be known is withdrawn.
+//! is told, others may have changed places: all are told, and what else may be known is withdrawn.
 
 use crate::groups::encode::{Encoder, How};
 use crate::groups::export::Identity;

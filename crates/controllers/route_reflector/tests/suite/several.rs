@@ -232,6 +232,29 @@ fn who_has_told_a_path_is_told_the_others() {
     assert_eq!((bench.knows(2), bench.knows(1).len()), (vec![(1, [1, 3])], 2));
 }
 
+/// - `route-reflector`: who lags is told the paths that have changed meanwhile, each once, also
+///   where the best one is the same all the time
+#[test]
+fn who_lags_is_told_what_has_changed_beside_the_best() {
+    let mut bench = Bench::new();
+    (1..=2).for_each(|peer| bench.open(peer, 64));
+    bench.open(3, 0);
+    (0..3).for_each(|path| bench.announce(3, path, 200 - path));
+    bench.settle(&[1, 2]);
+    let _ = bench.was_told(2);
+    for preference in 0..500 {
+        bench.announce(3, 1, preference % 100);
+        bench.settle(&[1]);
+    }
+    bench.withdraw(3, 2);
+    bench.announce(3, 7, 5);
+    bench.settle(&[1, 2]);
+    assert_eq!(bench.known[&1], bench.known[&2]);
+    let (mut announced, withdrawn) = bench.was_told(2);
+    announced.sort_unstable();
+    assert_eq!((announced, withdrawn), (vec![1, 2, 4], vec![3]));
+}
+
 /// - `route-reflector`, RFC 7911 section 2: where all identifiers are in use, that of a path which
 ///   goes becomes another peer's at once, whom it was told before
 #[test]

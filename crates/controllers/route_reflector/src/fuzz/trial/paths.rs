@@ -1,7 +1,5 @@
-//! Peers that tell and are told several paths of a route (RFC 7911): each by an identifier that no
-//! other path of the route has, and that is the same for as long as the path is there.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! The trial of peers that tell and are told several paths of a route (RFC 7911): what they know,
+//! with the identifiers that the table gives.
 
 use protocol_bgp::builder::Writing;
 use protocol_bgp::families::{Family, FamilySet};
@@ -9,31 +7,21 @@ use protocol_bgp::message::LEN_MAX;
 use protocol_bgp::rules::Reading;
 
 use super::super::model::{By, Prefix};
+use super::super::several::Several;
 use super::super::wire::{self, Paths};
 use super::{STRANGER, Told, Trial, is_external, prefix};
-
-/// Who tells and is told several paths.
-#[derive(Debug, Default)]
-pub(super) struct Several {
-    /// A bit for each peer.
-    peers: u8,
-    /// Most paths of a route that they are told.
-    pub most: u8,
-    /// The identifiers of all paths.
-    slots: BTreeMap<(Prefix, By), u8>,
-}
 
 impl Trial {
     /// Both, where some peers, a bit for each, tell and are told several paths of a route, and so
     /// many at most.
     pub fn with_paths(mut self, peers: u8, most: u8) -> Trial {
-        self.several = Several { peers, most, ..Several::default() };
+        self.several = Several::new(peers, most);
         self
     }
 
     /// The families of which a peer tells and is told several paths.
     pub(super) fn path_ids(&self, peer: u16) -> FamilySet {
-        let is_meant = peer < STRANGER && self.several.peers >> peer & 1 == 1;
+        let is_meant = peer < STRANGER && self.several.has(peer);
         is_meant.then(|| self.family()).into_iter().collect()
     }
 
@@ -95,21 +83,16 @@ impl Trial {
     /// # Panics
     /// If one has changed, or two of a route are the same.
     pub(super) fn look_at_slots(&mut self) {
-        if self.several.peers == 0 {
+        if self.several.most == 0 {
             return;
         }
-        let (mut slots, mut used) = (BTreeMap::new(), BTreeSet::new());
-        for (prefix, by) in self.model.paths.keys() {
+        let all = self.model.paths.keys();
+        let slots = all.map(|(prefix, by)| {
             let slot = self.slot_of(self.family(), *prefix, *by);
-            let before = self.several.slots.get(&(*prefix, *by)).filter(|slot| **slot != 0);
-            assert!(before.is_none_or(|before| *before == slot), "{before:?} becomes {slot}");
-            assert!(
-                slot == 0 || used.insert((*prefix, slot)),
-                "two paths of {prefix:?} are {slot}"
-            );
-            slots.insert((*prefix, *by), slot);
-        }
-        self.several.slots = slots;
+            ((*prefix, *by), slot)
+        });
+        let slots = slots.collect();
+        self.several.compare(slots);
     }
 }
 

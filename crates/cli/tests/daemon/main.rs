@@ -27,6 +27,7 @@ mod path_failure;
 mod real_hosts;
 mod reflector_tables;
 mod route_reflector;
+mod several_paths;
 mod soak;
 mod told_others;
 mod vrrp;

@@ -31,6 +31,7 @@ mod provider_edges;
 mod real_hosts;
 mod reflector_tables;
 mod route_reflector;
+mod several_paths;
 mod soak;
 mod told_others;
 mod vrrp;

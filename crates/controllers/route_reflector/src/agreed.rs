@@ -7,6 +7,7 @@ use protocol_bgp::capabilities::Role;
 use protocol_bgp::families::{Family, FamilySet};
 use protocol_bgp::negotiated::Negotiated;
 
+use crate::config::PathsMax;
 use crate::groups::Identity;
 use crate::leaks;
 use crate::own::{Kind, Source};
@@ -33,11 +34,13 @@ pub(crate) struct Terms {
     pub local: IpAddr,
     /// Whether it is asked for all routes by the default route target.
     pub tells_default: bool,
+    /// Most paths of a route that it is told, where it has agreed on that.
+    pub paths_max: PathsMax,
 }
 
 /// What a peer is told depends on, for each family that was agreed on.
 pub(crate) fn identities(terms: Terms, negotiated: &Negotiated) -> impl Iterator<Item = Identity> {
-    let Terms { kind, role, next_hop, local, tells_default } = terms;
+    let Terms { kind, role, next_hop, local, tells_default, paths_max } = terms;
     let Negotiated { writing, has_enhanced_refresh, .. } = *negotiated;
     let has_targets = writing.families.contains(Family::RouteTarget);
     writing.families.iter().map(move |family| {
@@ -58,6 +61,7 @@ pub(crate) fn identities(terms: Terms, negotiated: &Negotiated) -> impl Iterator
             is_constrained: has_targets && CONSTRAINED.contains(&family),
             tells_default: asks && tells_default,
             has_enhanced_refresh,
+            paths_max: if writing.path_ids.is_empty() { 0 } else { paths_max[family as usize] },
         }
     })
 }

@@ -249,6 +249,7 @@ impl RouteReflector {
             md5: None,
             next_hop_self: false,
             prefixes_max: keys.prefixes_max.clone(),
+            paths_to_peer: keys.paths_to_peer.clone(),
             role: keys.role,
             role_strict: keys.role_strict,
         };

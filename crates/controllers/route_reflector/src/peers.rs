@@ -12,7 +12,7 @@ use protocol_bgp::peer::Peer;
 use protocol_kit::{Random, Secret, Socket, StreamOptions, Time};
 
 use crate::bounds::Bounds;
-use crate::config::{Config, PeerKeys, bounds};
+use crate::config::{Config, PathsMax, PeerKeys, bounds, paths_max, several};
 use crate::lines::Told;
 use crate::own::Kind;
 
@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     pub ended: FamilySet,
     /// How much it may tell.
     pub bounds: Bounds,
+    /// Most paths of a route that it is told, if it agrees on that.
+    pub paths_max: PathsMax,
     /// Of which families there is an alarm.
     pub alarmed: FamilySet,
     /// Until when it stays away, after it has told more.
@@ -106,6 +108,7 @@ impl Peers {
             constrained_at: None,
             ended: FamilySet::NONE,
             bounds: bounds(&keys.prefixes_max),
+            paths_max: paths_max(&keys.paths_to_peer),
             alarmed: FamilySet::NONE,
             away: None,
             local: None,
@@ -264,6 +267,7 @@ fn session(config: &Config, keys: &PeerKeys, is_restarting: bool) -> bgp::Config
         role: keys.role.map(Into::into),
         is_role_strict: keys.role_strict,
         receives_paths: families,
+        sends_paths: several(&paths_max(&keys.paths_to_peer)),
         restart: Some(restart(config, families, is_restarting)),
         options,
         ..bgp::Config::new(config.asn, config.identifier.to_bits(), keys.address, asn)

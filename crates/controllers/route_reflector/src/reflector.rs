@@ -73,6 +73,8 @@ struct Rib {
     groups: Vec<Option<Group>>,
     /// Groups that are told by route targets.
     constrained: usize,
+    /// Groups that are told several paths of a route.
+    several: usize,
     /// The number of the next chunk of any of its streams.
     next_chunk: u64,
 }
@@ -127,7 +129,7 @@ impl Reflector {
             let mut family = table::Family::new(secret, rules);
             // Others of the same AS are told another path than the best one.
             family.tell_all(row.family == Family::RouteTarget);
-            Rib { family, groups: Vec::new(), constrained: 0, next_chunk: 0 }
+            Rib { family, groups: Vec::new(), constrained: 0, several: 0, next_chunk: 0 }
         };
         Reflector {
             own,
@@ -247,6 +249,10 @@ impl Reflector {
                     rib.groups.len() - 1
                 });
                 rib.constrained += usize::from(identity.is_constrained);
+                rib.several += usize::from(identity.paths_max > 0);
+                if identity.paths_max > 0 && rib.several == 1 {
+                    rib.family.tell_several(true);
+                }
                 rib.groups[free] = Some(Group::new(identity.clone(), rib.family.log().end()));
                 free
             });
@@ -314,11 +320,17 @@ impl Reflector {
         for (family, at) in std::mem::take(members) {
             let rib = &mut self.ribs[family as usize];
             let group = &mut rib.groups[at as usize];
-            if group.as_mut().is_some_and(|group| group.leave(peer)) {
-                let was_constrained = group.take().is_some_and(|it| it.identity().is_constrained);
-                rib.constrained -= usize::from(was_constrained);
-                if was_constrained && rib.constrained == 0 {
+            if group.as_mut().is_some_and(|group| group.leave(peer))
+                && let Some(gone) = group.take()
+            {
+                let Identity { is_constrained, paths_max, .. } = *gone.identity();
+                rib.constrained -= usize::from(is_constrained);
+                if is_constrained && rib.constrained == 0 {
                     rib.family.forget_had().for_each(|set| self.sets.release(set));
+                }
+                rib.several -= usize::from(paths_max > 0);
+                if paths_max > 0 && rib.several == 0 {
+                    rib.family.tell_several(false);
                 }
             }
         }

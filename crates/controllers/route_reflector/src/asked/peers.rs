@@ -85,6 +85,9 @@ fn row(seen: Seen<'_>, number: u16, entry: &Entry) -> Value {
         if !agreed.reading.path_ids.is_empty() {
             put("path-identifiers-from", json!(names(agreed.reading.path_ids)));
         }
+        if !agreed.writing.path_ids.is_empty() {
+            put("path-identifiers-to", json!(names(agreed.writing.path_ids)));
+        }
         if let Some(restart) = agreed.restart {
             put("restart-time-s", json!(restart.time.as_secs()));
         }

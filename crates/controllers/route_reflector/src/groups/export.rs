@@ -38,6 +38,9 @@ pub struct Identity {
     pub tells_default: bool,
     /// Whether it is said where routes told again begin and end (RFC 7313).
     pub has_enhanced_refresh: bool,
+    /// Most paths of a route that they are told, each with an identifier (RFC 7911); 0 for the best
+    /// one without.
+    pub paths_max: u8,
 }
 
 /// A route's next hop and attributes as a group is told.

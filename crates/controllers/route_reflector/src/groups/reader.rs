@@ -96,11 +96,12 @@ impl Need {
     /// Everything, of one who comes.
     pub const ALL: Need = Need { all_from: 0, is_newcomer: true, ..Need::NOTHING };
 
-    /// Whether it has to be told of a route that is or was there.
+    /// Whether it has to be told of a route that is or was there, and has changed last at a place
+    /// in the log.
     #[inline]
-    pub fn has(&self, number: u32, route: &Route) -> bool {
+    pub fn has(&self, number: u32, route: &Route, changed: u32) -> bool {
         let is_there = number >= self.all_from && route.best().is_some();
-        let has_changed = |place: Place| place.is_behind(route.changed);
+        let has_changed = |place: Place| place.is_behind(changed);
         is_there || number >= self.since_from && self.since.is_some_and(has_changed)
     }
 

@@ -29,7 +29,7 @@ impl RouteReflector {
         let RouteReflector { lines, dumps, .. } = self;
         let Some(entry) = peers.get_mut(number) else { return };
         let Entry { peer, kind, next_hop_self, kept, restart, local, .. } = entry;
-        let Entry { constrained_at, bounds, away, ended, malformed, told, .. } = entry;
+        let Entry { constrained_at, bounds, paths_max, away, ended, malformed, told, .. } = entry;
         let has_happened = &mut self.restarting.has_happened;
         let before = Before::of(peer);
         let address = peer.config().peer;
@@ -41,6 +41,7 @@ impl RouteReflector {
             next_hop,
             local: local.unwrap_or(config.identifier.into()),
             tells_default: config.default_target,
+            paths_max: *paths_max,
         };
         let (own_as, own_address) = (config.asn, *local);
         let ends = || dumps::ends(asn, own_as, address, own_address);

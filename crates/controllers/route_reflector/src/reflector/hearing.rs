@@ -162,8 +162,14 @@ impl Reflector {
                 continue;
             };
             attributes.share(number);
-            let path =
-                Path { attributes: number, rest, identifier: nlri.path_id, peer, is_stale: false };
+            let path = Path {
+                attributes: number,
+                rest,
+                identifier: nlri.path_id,
+                peer,
+                is_stale: false,
+                slot: 0,
+            };
             let judge = |path: &Path| candidate(path, attributes, sources);
             let ended = match rib.family.announce(key, path, judge) {
                 Some(change) => {
@@ -263,23 +269,29 @@ fn note_had(rib: &mut Rib, change: &Change, attributes: &Interned<Known>, sets: 
     }
     let set_of =
         |path: &Path| attributes.known(path.attributes).map_or(EMPTY, |known| known.targets);
-    let Change { number, before, .. } = *change;
+    let Change { number, before, ended, .. } = *change;
     let now = rib.family.routes().route(number).best().map(set_of);
     let noted = rib.family.had(number);
-    let had = noted.or(before.as_ref().map(set_of));
-    let all = match (had, now) {
+    let Some(had) = noted.or(before.as_ref().map(set_of)) else {
         // Nobody knows it.
-        (None, _) => return,
-        (Some(had), Some(now)) if had == now => had,
-        (Some(had), Some(now)) => sets.union(had, now),
-        (Some(had), None) => had,
+        return;
     };
+    // Somebody may know it by another path than the best one.
+    let ended = ended.filter(|_| rib.several > 0).as_ref().map(set_of);
     // A union is used already by who has made it.
-    let is_union = now.is_some_and(|now| Some(now) != had);
+    let mut union = None;
+    for other in now.into_iter().chain(ended) {
+        let had = union.unwrap_or(had);
+        if other != had {
+            let both = Some(sets.union(had, other));
+            std::mem::replace(&mut union, both).into_iter().for_each(|set| sets.release(set));
+        }
+    }
+    let all = union.unwrap_or(had);
     let is_other = Some(all) != now;
-    match (is_other, is_union) {
-        (true, false) => sets.share(all),
-        (false, true) => sets.release(all),
+    match (is_other, union) {
+        (true, None) => sets.share(all),
+        (false, Some(_)) => sets.release(all),
         _ => {}
     }
     let ended = rib.family.note_had(number, is_other.then_some(all));

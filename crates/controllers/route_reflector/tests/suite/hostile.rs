@@ -63,6 +63,7 @@ pub fn open(reflector: &mut Reflector, peer: u16, len_max: usize) {
         is_constrained: false,
         tells_default: false,
         has_enhanced_refresh: false,
+        paths_max: 0,
     };
     reflector.open(peer, source, [identity]);
 }

@@ -24,6 +24,8 @@ mod restarts;
 
 mod sessions;
 
+mod several;
+
 mod simulated;
 
 mod site;

@@ -68,6 +68,7 @@ impl Bench {
             is_constrained: asks && family != Family::RouteTarget,
             tells_default: family == Family::RouteTarget && kind == Kind::Client,
             has_enhanced_refresh: true,
+            paths_max: 0,
         };
         let own = families().iter().filter(|family| asks || *family == Family::VpnV4);
         let source = Source { kind, identifier: u32::from(peer), address: u128::from(peer) };
@@ -416,6 +417,7 @@ fn clients_may_be_asked_for_less() {
         is_constrained: false,
         tells_default,
         has_enhanced_refresh: false,
+        paths_max: 0,
     };
     let source = |peer: u16| Source { kind: Kind::Client, identifier: 1, address: peer.into() };
     bench.reflector.open(1, source(1), [identity(false)]);

@@ -4,8 +4,10 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::ipfix::Collected;
+use crate::refused::Refused;
 use crate::search::{Question, Search};
-use crate::{Found, Refused, Source, TABLES, found, read};
+use crate::source::Source;
+use crate::{Found, TABLES, found, read};
 
 /// Reads bytes as a log, at once and by pieces, whose length the first byte tells, as it does which
 /// table is asked for. It panics when both do not say the same, or more than is asked for.

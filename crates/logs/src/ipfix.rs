@@ -10,9 +10,10 @@ use std::path::Path;
 
 use crate::elements::{Record, Told};
 use crate::messages::{Damage, Messages};
+use crate::refused::Refused;
 use crate::search::Search;
+use crate::source::Source;
 use crate::templates::{DATA_MIN, Keep, Templates, TooMany};
-use crate::{Refused, Source};
 
 /// What is known of exporters, and what could not be read of their files.
 #[derive(Default)]

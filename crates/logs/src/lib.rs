@@ -9,10 +9,9 @@
 //! Files are read once, from front to back, and never held whole: what is kept are the things that
 //! may be an answer, as many as are asked for, and templates, of which there is a limit.
 
-use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::{BufReader, Cursor, Read};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
@@ -20,13 +19,17 @@ mod elements;
 pub mod fuzz;
 mod ipfix;
 mod messages;
+mod refused;
 mod search;
+mod source;
 mod syslog;
 mod templates;
 
 use self::ipfix::Collected;
+pub use self::refused::Refused;
 pub use self::search::Question;
 use self::search::{Life, Search, Subject};
+use self::source::{Source, reopened};
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,51 +38,6 @@ pub struct Found {
     pub entries: Vec<Value>,
     /// What a person should know of the log beside the entries, each a sentence.
     pub remarks: Vec<String>,
-}
-
-/// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// What is wrong.
-    pub what: String,
-    /// With which file, if it is one.
-    pub file: Option<PathBuf>,
-    /// What helps.
-    pub remedy: &'static str,
-}
-
-impl Refused {
-    fn new(what: impl Into<String>, remedy: &'static str) -> Refused {
-        Refused { what: what.into(), file: None, remedy }
-    }
-
-    fn of(self, file: &Path) -> Refused {
-        Refused { file: Some(file.to_owned()), ..self }
-    }
-
-    /// A file that cannot be read.
-    fn unreadable(file: &Path, error: &io::Error) -> Refused {
-        let what = format!("cannot read: {error}");
-        Refused::new(what, "name a file of the collector of logs").of(file)
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(file) = &self.file {
-            write!(f, "{}: ", file.display())?;
-        }
-        write!(f, "{}; {}", self.what, self.remedy)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// A file of a log, which may have to be read a second time.
-struct Source<'a> {
-    path: &'a Path,
-    /// Reads it from a place on, in bytes; none if it can be read only once, as a pipe.
-    again: &'a dyn Fn(u64) -> io::Result<Option<Box<dyn Read + 'a>>>,
 }
 
 /// Reads logs.
@@ -110,15 +68,6 @@ fn kind_of(table: &str) -> Result<&'static str, Refused> {
         let what = format!("logs tell nothing of the table `{table}`");
         Refused::new(what, "ask for sessions, mappings, blocks or subscribers")
     })
-}
-
-fn reopened<'a>(path: &Path, place: u64) -> io::Result<Option<Box<dyn Read + 'a>>> {
-    let mut file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Ok(None);
-    }
-    file.seek(SeekFrom::Start(place))?;
-    Ok(Some(Box::new(file)))
 }
 
 /// Reads a file in the form that its beginning has: no text has a zero byte.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use function_kit::Sought;
 use jiff::Timestamp;
 
-use crate::Refused;
+use crate::refused::Refused;
 
 /// What of a log is asked for.
 pub struct Question<'a> {

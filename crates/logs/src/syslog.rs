@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::Refused;
+use crate::refused::Refused;
 use crate::search::{End, Ends, Search, Subject};
 
 /// A line of the log.

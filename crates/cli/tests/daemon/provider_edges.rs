@@ -24,7 +24,7 @@ controllers:
     as: 64500
     identifier: 10.0.4.1
     listen: [\"0.0.0.0:179\"]
-    families: [vpnv4, l2vpn-evpn]
+    families: [vpnv4, vpnv6, l2vpn-evpn]
     peers:
       - {address: 10.0.4.2, passive: true, md5: edges}
       - {address: 10.0.5.2, passive: true}
@@ -77,6 +77,10 @@ router bgp 64500
   neighbor 10.0.{number}.1 activate
   network 203.0.11{number}.0/24 rd 64500:{number} label 10{number} route-map red
  exit-address-family
+ address-family ipv6 vpn
+  neighbor 10.0.{number}.1 activate
+  network 2001:db8:11{number}::/48 rd 64500:{number} label 20{number} route-map red
+ exit-address-family
  address-family l2vpn evpn
   neighbor 10.0.{number}.1 activate
   advertise-all-vni
@@ -101,13 +105,17 @@ router bgp 64500
         format!("02:00:00:00:00:{:02x}", self.number)
     }
 
-    fn prefix(&self) -> String {
-        format!("203.0.11{}.0/24", self.number)
+    /// Its prefix of IPv4 or of IPv6.
+    fn prefix(&self, family: &str) -> String {
+        match family {
+            "ipv4" => format!("203.0.11{}.0/24", self.number),
+            _ => format!("2001:db8:11{}::/48", self.number),
+        }
     }
 
     /// What it has of the route of another one's VPN.
-    fn route_of(&self, other: &Edge) -> Option<Value> {
-        let command = format!("show bgp ipv4 vpn {} json", other.prefix());
+    fn route_of(&self, other: &Edge, family: &str) -> Option<Value> {
+        let command = format!("show bgp {family} vpn {} json", other.prefix(family));
         let shown: Value = serde_json::from_str(&self.frr.show(&command)).ok()?;
         let of_route = &shown[format!("64500:{}", other.number)];
         let is_best = |path: &&Value| path["bestpath"]["overall"] == true;
@@ -125,11 +133,13 @@ router bgp 64500
     }
 
     fn has_all_of(&self, other: &Edge) -> bool {
-        self.knows_host_of(other) && self.route_of(other).is_some()
+        let is_there = |family: &str| self.route_of(other, family).is_some();
+        self.knows_host_of(other) && is_there("ipv4") && is_there("ipv6")
     }
 
     fn has_nothing_of(&self, other: &Edge) -> bool {
-        !self.knows_host_of(other) && self.route_of(other).is_none()
+        let is_there = |family: &str| self.route_of(other, family).is_some();
+        !self.knows_host_of(other) && !is_there("ipv4") && !is_there("ipv6")
     }
 }
 
@@ -151,7 +161,7 @@ fn sessions(lab: &Lab, reflector: &Child, edge: &Edge) -> Option<u64> {
     all.iter().find(|peer| peer["address"] == *address)?["sessions"].as_u64()
 }
 
-/// - `route-reflector`, RFC 4364 and RFC 7432: three provider edges of FRR have each other's routes
+/// - `route-reflector`, RFC 4364, RFC 4659 and RFC 7432: three provider edges of FRR have each other's routes
 ///   of VPNs and of EVPN, lose what is withdrawn or whose session ends, and have it again; they are
 ///   told all of it again when they ask (RFC 7313), and tshark finds nothing malformed
 #[test]
@@ -162,7 +172,7 @@ fn provider_edges_of_frr_exchange_routes_of_vpns_and_evpn() {
     let reflector = lab.start(&file);
     let mut edges = [4, 5, 6].map(|number| Edge::start(&lab, number));
     until_all("all", &edges, Edge::has_all_of);
-    let path = edges[0].route_of(&edges[1]).expect("it is there");
+    let path = edges[0].route_of(&edges[1], "ipv4").expect("it is there");
     assert_eq!(path["originatorId"], "10.0.5.2", "{path}");
     assert_eq!(path["clusterList"]["list"][0], "10.0.4.1", "{path}");
     assert_eq!(path["nexthops"][0]["ip"], "10.0.5.2", "{path}");
@@ -173,16 +183,21 @@ fn provider_edges_of_frr_exchange_routes_of_vpns_and_evpn() {
 
     // Withdrawn, and told again.
     let [one, other, third] = &edges;
-    let bgp = ["router bgp 64500", "address-family ipv4 vpn"];
-    let network = format!("network {} rd 64500:4 label 104 route-map red", one.prefix());
-    let no_network = format!("no network {} rd 64500:4 label 104", one.prefix());
-    one.frr.configure(&[&bgp[..], &[&no_network]].concat());
+    let change = |how: &str, route_map: &str| {
+        for (family, label) in [("ipv4", 104), ("ipv6", 204)] {
+            let prefix = one.prefix(family);
+            let network = format!("{how}network {prefix} rd 64500:4 label {label}{route_map}");
+            let family = format!("address-family {family} vpn");
+            one.frr.configure(&["router bgp 64500", &family, &network]);
+        }
+    };
+    change("no ", "");
     one.learn("del");
     until("what is withdrawn to go", || {
         (other.has_nothing_of(one) && third.has_nothing_of(one)).then_some(())
     });
     assert!(other.has_all_of(third) && third.has_all_of(other), "the others stay");
-    one.frr.configure(&[&bgp[..], &[&network]].concat());
+    change("", " route-map red");
     one.learn("add");
     until_all("all again", &edges, Edge::has_all_of);
 

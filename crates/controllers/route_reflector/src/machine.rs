@@ -22,6 +22,7 @@ use protocol_kit::{
 use serde_json::{Map, Value};
 
 use crate::asked::{Seen, TABLES, page, sizes};
+use crate::commands::COMMANDS;
 use crate::config::{Config, PeerKeys};
 use crate::dumps::Dumps;
 use crate::groups::group::Limits;
@@ -48,6 +49,8 @@ mod listening;
 mod reloading;
 
 mod others;
+
+mod obeying;
 
 /// The route reflector.
 pub struct RouteReflector {
@@ -87,8 +90,7 @@ impl Controller for RouteReflector {
     const SUMMARY: &'static str = "a BGP route reflector, without a function";
     const TABLES: &'static [Table] = TABLES;
 
-    const COMMANDS: &'static [Command] =
-        &[Command { name: "dump-tables", summary: "dumps the tables to a file of MRT now" }];
+    const COMMANDS: &'static [Command] = COMMANDS;
 
     type Config = Config;
 
@@ -153,11 +155,11 @@ impl Controller for RouteReflector {
 
     fn command(
         &mut self,
-        _: &str,
+        name: &str,
         keys: &Map<String, Value>,
         now: Time,
     ) -> Result<Map<String, Value>, Unanswered> {
-        self.obey(keys, now)
+        self.obey(name, keys, now)
     }
 
     fn table_sizes(&self) -> Vec<Option<u64>> {
@@ -402,7 +404,7 @@ impl Machine for RouteReflector {
 fn peer_is_gone(entry: &Entry) -> bool {
     let (state, _) = entry.peer.state();
     // One that is being closed has a deadline until it is.
-    let is_kept = entry.kept.is_some() || entry.away.is_some();
+    let is_kept = entry.kept.is_some() || entry.away.is_some() || entry.is_shut;
     let is_quiet = entry.peer.deadline().is_none() && !is_kept;
     is_quiet && matches!(state, peer::State::Active | peer::State::Idle)
 }

@@ -45,6 +45,8 @@ pub(crate) struct Entry {
     pub malformed: u64,
     /// What was told of its last connections.
     pub told: Told,
+    /// Whether an operator has shut it.
+    pub is_shut: bool,
     /// Whether it is configured no more, and goes as soon as nothing of it is left.
     pub is_removed: bool,
     /// When it is to be looked at, as [`Peers::due`] has it.
@@ -111,6 +113,7 @@ impl Peers {
             local: None,
             malformed: 0,
             told: Told::default(),
+            is_shut: false,
             is_removed: false,
             due: None,
         });
@@ -149,7 +152,7 @@ impl Peers {
     /// A peer is configured no more: its address is nobody's from now on.
     pub fn unname(&mut self, number: u16) {
         let Some(entry) = self.get_mut(number) else { return };
-        (entry.is_removed, entry.away) = (true, None);
+        (entry.is_removed, entry.is_shut, entry.away) = (true, false, None);
         let address = entry.peer.config().peer.to_canonical();
         self.by_address.remove(&address);
     }

@@ -121,12 +121,15 @@ impl Connection {
     /// Makes a KEEPALIVE depart. Where there is no room, what is on the way stands for it.
     pub fn send_keepalive(&mut self, now: Time, random: &mut Random) -> Option<Departure> {
         self.spoke(now, random);
-        if STREAM_ROOM - self.on_way < RESERVED / 2 + HEADER_LEN {
-            return None;
-        }
         let mut bytes = Vec::with_capacity(HEADER_LEN);
         write_keepalive(&mut bytes);
-        Some(self.send(bytes, now))
+        self.send_word(bytes, now)
+    }
+
+    /// Makes a short message depart that is no UPDATE, if it has room beside a last word.
+    pub fn send_word(&mut self, bytes: Vec<u8>, now: Time) -> Option<Departure> {
+        let has_room = STREAM_ROOM - self.on_way >= RESERVED / 2 + bytes.len();
+        has_room.then(|| self.send(bytes, now))
     }
 
     /// The transport has taken bytes.

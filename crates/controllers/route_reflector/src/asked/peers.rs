@@ -115,6 +115,9 @@ fn row(seen: Seen<'_>, number: u16, entry: &Entry) -> Value {
     if network.is_some() {
         put("dynamic", json!(true));
     }
+    if entry.is_shut {
+        put("shut", json!(true));
+    }
     put("updates", json!(counters.updates));
     if entry.malformed > 0 {
         put("malformed", json!(entry.malformed));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use controller_kit::{Action, Unanswered};
 use protocol_kit::{Arrival, Output, Time};
 use protocol_mrt::table::Peer;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::RouteReflector;
 
@@ -28,22 +28,8 @@ impl RouteReflector {
         self.monitors.iter_mut().for_each(|monitors| monitors.set_clock(began));
     }
 
-    /// Does the one command that there is.
-    pub(super) fn obey(
-        &mut self,
-        keys: &Map<String, Value>,
-        now: Time,
-    ) -> Result<Map<String, Value>, Unanswered> {
-        if let Some(key) = keys.keys().next() {
-            let what = format!("`dump-tables` has no key `{key}`");
-            return Err(Unanswered::new(what, "leave it out"));
-        }
-        let file = self.dump_tables(now)?;
-        Ok(Map::from_iter([("file".to_owned(), file.into())]))
-    }
-
     /// Begins to dump the tables. Returns the file.
-    fn dump_tables(&mut self, now: Time) -> Result<String, Unanswered> {
+    pub(super) fn dump_tables(&mut self, now: Time) -> Result<String, Unanswered> {
         let RouteReflector { dumps: Some(dumps), peers, reflector, .. } = self else {
             let remedy = "set `mrt` of the controller and reload";
             return Err(Unanswered::new("there is no folder for dumps", remedy));

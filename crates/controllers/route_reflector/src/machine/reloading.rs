@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use protocol_bgp::families::FamilySet;
 use protocol_kit::Time;
 
 use super::RouteReflector;
@@ -38,14 +37,8 @@ impl RouteReflector {
 
     fn remove(&mut self, number: u16, now: Time) {
         self.with_peer(number, now, |peer, sink| peer.remove(now, sink));
-        self.clear(number);
         self.peers.unname(number);
-        if let Some(entry) = self.peers.get_mut(number)
-            && entry.kept.take().is_some()
-        {
-            self.reflector.close(number, FamilySet::NONE);
-        }
-        self.has_more = true;
+        self.forget_kept(number);
     }
 }
 

@@ -3,14 +3,16 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use controller_kit::{Controller, Setup};
+use controller_kit::erased::Running;
+use controller_kit::{Controller, Setup, Unanswered};
 use controller_route_reflector::RouteReflector;
 use controller_route_reflector::fuzz::model::Attributes;
 use controller_route_reflector::fuzz::wire::Table;
 use protocol_bgp::config as bgp;
+use protocol_bgp::ended::Ended;
 use protocol_bgp::families::Family;
 use protocol_kit::Time;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use simulation::{Either, Quality, Said, World};
 
 use crate::sessions::config;
@@ -97,8 +99,35 @@ impl Lab {
         self.world.machine(node).and_then(Either::other).expect("it lives")
     }
 
+    /// An operator tells the reflector to do something.
+    pub fn order(&mut self, name: &str, keys: Value) -> Result<Map<String, Value>, Unanswered> {
+        let keys = keys.as_object().cloned().expect("keys");
+        let done = self.world.with(0, |machine, now| match machine {
+            Either::One(reflector) => Running::command(reflector, name, &keys, now),
+            Either::Other(_) => panic!("it is the reflector"),
+        });
+        done.expect("it lives")
+    }
+
+    /// Changes a router without a word of it to anybody.
+    pub fn change(&mut self, node: usize, change: impl FnOnce(&mut Router)) {
+        self.world.with(node, |machine, _| match machine {
+            Either::Other(router) => change(router),
+            Either::One(_) => panic!("it is a router"),
+        });
+    }
+
+    /// Why the last session of a router has ended.
+    pub fn why(&self, node: usize) -> Option<&Ended> {
+        let all = self.said.iter().rev().filter(|(of, _)| *of == node);
+        all.clone().find_map(|(_, said)| match said {
+            router::Said::Down { why, .. } => Some(why),
+            _ => None,
+        })
+    }
+
     /// What the reflector shows.
     pub fn shown(&self) -> Value {
-        self.world.machine(0).and_then(Either::one).expect("it lives").show()
+        Controller::show(self.world.machine(0).and_then(Either::one).expect("it lives"))
     }
 }

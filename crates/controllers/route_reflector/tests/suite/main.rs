@@ -18,6 +18,8 @@ mod reflected;
 
 mod monitors;
 
+mod orders;
+
 mod reflection;
 
 mod restarts;

@@ -18,6 +18,11 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     Command::of::<Ended>("shut-peer", "ends the session with a peer until `enable-peer`"),
     Command::of::<Named>("enable-peer", "lets a peer up again that was shut"),
+    Command::of::<Drained>(
+        "drain",
+        "tells a peer, or all, that routes are about to go, and prefers those of a peer least",
+    ),
+    Command::of::<Drained>("undrain", "ends `drain` of a peer, or of all"),
 ];
 
 /// A peer.
@@ -26,6 +31,15 @@ pub(crate) const COMMANDS: &[Command] = &[
 pub(crate) struct Named {
     /// Its address.
     pub peer: String,
+}
+
+/// A peer, or all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Drained {
+    /// The address of a peer; none for all, those that come later, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
 }
 
 /// A peer whose session ends.

@@ -59,6 +59,10 @@ pub struct Config {
     /// Whether MED counts between paths of different neighbouring AS, too.
     #[serde(default)]
     pub always_compare_med: bool,
+    /// Whether routes of other ASes with the community GRACEFUL_SHUTDOWN (RFC 8326), whose sessions
+    /// are about to end, have the lowest preference: LOCAL_PREF 0.
+    #[serde(default = "yes")]
+    pub graceful_shutdown: bool,
     /// Whether clients with the family `route-target` are asked for all routes, by the default
     /// route target; else for those alone that somebody asks for who has that family, too.
     #[serde(default = "yes")]

@@ -404,7 +404,8 @@ impl Machine for RouteReflector {
 fn peer_is_gone(entry: &Entry) -> bool {
     let (state, _) = entry.peer.state();
     // One that is being closed has a deadline until it is.
-    let is_kept = entry.kept.is_some() || entry.away.is_some() || entry.is_shut;
+    let is_kept = entry.kept.is_some() || entry.away.is_some();
+    let is_kept = is_kept || entry.is_shut || entry.is_drained;
     let is_quiet = entry.peer.deadline().is_none() && !is_kept;
     is_quiet && matches!(state, peer::State::Active | peer::State::Idle)
 }

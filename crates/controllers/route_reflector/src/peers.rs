@@ -47,6 +47,8 @@ pub(crate) struct Entry {
     pub told: Told,
     /// Whether an operator has shut it.
     pub is_shut: bool,
+    /// Whether an operator has drained it.
+    pub is_drained: bool,
     /// Whether it is configured no more, and goes as soon as nothing of it is left.
     pub is_removed: bool,
     /// When it is to be looked at, as [`Peers::due`] has it.
@@ -66,6 +68,8 @@ pub(crate) struct Peers {
     due: BTreeSet<(Time, u16)>,
     /// Peers by network.
     pub of_network: Vec<u32>,
+    /// Whether an operator has drained all of them.
+    pub are_drained: bool,
     /// Whether the own restart was so long ago that nobody has to know of it.
     has_restarted: bool,
 }
@@ -114,6 +118,7 @@ impl Peers {
             malformed: 0,
             told: Told::default(),
             is_shut: false,
+            is_drained: false,
             is_removed: false,
             due: None,
         });
@@ -152,7 +157,8 @@ impl Peers {
     /// A peer is configured no more: its address is nobody's from now on.
     pub fn unname(&mut self, number: u16) {
         let Some(entry) = self.get_mut(number) else { return };
-        (entry.is_removed, entry.is_shut, entry.away) = (true, false, None);
+        (entry.is_removed, entry.away) = (true, None);
+        (entry.is_shut, entry.is_drained) = (false, false);
         let address = entry.peer.config().peer.to_canonical();
         self.by_address.remove(&address);
     }

@@ -29,6 +29,8 @@ mod bounding;
 
 mod watched;
 
+mod draining;
+
 pub use hearing::Ending;
 
 /// The reflector.
@@ -77,14 +79,25 @@ struct Rib {
     next_chunk: u64,
 }
 
-/// Paths of a peer that go.
+/// Paths of a peer that go, or are looked at.
 #[derive(Clone, Copy, Debug)]
 struct Sweep {
     family: Family,
     peer: u16,
     /// The next route to be looked at.
     cursor: u32,
-    only_stale: bool,
+    what: Swept,
+}
+
+/// What becomes of paths of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Swept {
+    /// All go.
+    All,
+    /// The stale ones go.
+    Stale,
+    /// They stay, and are compared with others and told anew.
+    Anew,
 }
 
 /// What was refused, and why.
@@ -288,7 +301,8 @@ impl Reflector {
     /// Takes the paths of a peer away that it has told of a family, or the stale ones alone.
     pub fn sweep(&mut self, peer: u16, family: Family, only_stale: bool) {
         if self.told_by(peer, family) > 0 {
-            self.sweeps.push(Sweep { family, peer, cursor: 0, only_stale });
+            let what = if only_stale { Swept::Stale } else { Swept::All };
+            self.sweeps.push(Sweep { family, peer, cursor: 0, what });
         }
     }
 
@@ -312,14 +326,18 @@ impl Reflector {
         self.waiting[usize::from(peer)].clear();
         self.ready.retain(|one| *one != peer);
         for (family, at) in std::mem::take(members) {
-            let rib = &mut self.ribs[family as usize];
-            let group = &mut rib.groups[at as usize];
-            if group.as_mut().is_some_and(|group| group.leave(peer)) {
-                let was_constrained = group.take().is_some_and(|it| it.identity().is_constrained);
-                rib.constrained -= usize::from(was_constrained);
-                if was_constrained && rib.constrained == 0 {
-                    rib.family.forget_had().for_each(|set| self.sets.release(set));
-                }
+            self.leave_group(peer, family, at);
+        }
+    }
+
+    fn leave_group(&mut self, peer: u16, family: Family, at: u32) {
+        let rib = &mut self.ribs[family as usize];
+        let group = &mut rib.groups[at as usize];
+        if group.as_mut().is_some_and(|group| group.leave(peer)) {
+            let was_constrained = group.take().is_some_and(|it| it.identity().is_constrained);
+            rib.constrained -= usize::from(was_constrained);
+            if was_constrained && rib.constrained == 0 {
+                rib.family.forget_had().for_each(|set| self.sets.release(set));
             }
         }
     }

@@ -118,6 +118,9 @@ fn row(seen: Seen<'_>, number: u16, entry: &Entry) -> Value {
     if entry.is_shut {
         put("shut", json!(true));
     }
+    if entry.is_drained || seen.peers.are_drained {
+        put("drained", json!(true));
+    }
     put("updates", json!(counters.updates));
     if entry.malformed > 0 {
         put("malformed", json!(entry.malformed));

@@ -24,6 +24,8 @@ use crate::table::{Log, Place};
 
 mod progress;
 
+mod moving;
+
 pub use progress::{At, Progress};
 
 /// A group.

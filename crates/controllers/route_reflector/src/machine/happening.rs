@@ -9,11 +9,10 @@ use protocol_bgp::refresh::Refresh;
 use protocol_kit::Time;
 
 use super::RouteReflector;
-use crate::agreed::{Terms, identities, source};
+use crate::agreed::{identities, source, terms};
 use crate::dumps;
 use crate::leaks::Relation;
 use crate::lines::Before;
-use crate::own::Kind;
 use crate::peers::Entry;
 use crate::reflector::Ending;
 
@@ -27,21 +26,15 @@ impl RouteReflector {
     ) {
         let RouteReflector { config, peers, reflector, reading, has_more, .. } = self;
         let RouteReflector { lines, dumps, .. } = self;
+        let peers_drain = peers.are_drained;
         let Some(entry) = peers.get_mut(number) else { return };
-        let Entry { peer, kind, next_hop_self, kept, restart, local, .. } = entry;
+        let terms = terms(config, entry, peers_drain);
+        let Entry { peer, kind, kept, restart, local, .. } = entry;
         let Entry { constrained_at, bounds, away, ended, malformed, told, .. } = entry;
         let has_happened = &mut self.restarting.has_happened;
         let before = Before::of(peer);
         let address = peer.config().peer;
         let (role, asn) = (peer.config().role, peer.config().peer_as);
-        let next_hop = peer.config().local.filter(|_| *next_hop_self && *kind == Kind::External);
-        let terms = Terms {
-            kind: *kind,
-            role,
-            next_hop,
-            local: local.unwrap_or(config.identifier.into()),
-            tells_default: config.default_target,
-        };
         let (own_as, own_address) = (config.asn, *local);
         let ends = || dumps::ends(asn, own_as, address, own_address);
         if reading.len() <= usize::from(number) {
@@ -62,7 +55,7 @@ impl RouteReflector {
                         lost.for_each(|family| reflector.sweep(number, family, true));
                         *until = now.after(STALE);
                     }
-                    let source = source(*kind, negotiated.identifier, address);
+                    let source = source(terms, negotiated.identifier, address);
                     reflector.open(number, source, identities(terms, negotiated));
                     reflector.bound(number, *bounds);
                     reflector.relate(number, role.map(|own| Relation { own, asn }));

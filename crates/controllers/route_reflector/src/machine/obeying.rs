@@ -7,8 +7,9 @@ use protocol_kit::Time;
 use serde_json::{Map, Value, json};
 
 use super::RouteReflector;
+use crate::agreed::{identities, terms};
 use crate::asked::peer;
-use crate::commands::{Direction, Ended, Named, Refreshed};
+use crate::commands::{Direction, Drained, Ended, Named, Refreshed};
 use crate::peers::Entry;
 
 /// What a person is told, or why nothing was done.
@@ -26,6 +27,8 @@ impl RouteReflector {
             "refresh-peer" => self.refresh(&keys_of(keys)?, now),
             "shut-peer" => self.shut(&keys_of(keys)?, now),
             "enable-peer" => self.enable(&keys_of(keys)?, now),
+            "drain" => self.drain(&keys_of(keys)?, true, now),
+            "undrain" => self.drain(&keys_of(keys)?, false, now),
             _ => Err(Unanswered::unknown("command", name, &[])),
         }
     }
@@ -71,6 +74,47 @@ impl RouteReflector {
             return Err(Unanswered::new(what, "`plumbline show table peers` says why it is down"));
         }
         self.with_peer(number, now, |peer, _| peer.start(now));
+        Ok(Map::new())
+    }
+
+    /// A peer is told that all routes are about to go, and its own ones are preferred least; of all
+    /// of them the former alone, for there is none to be preferred (RFC 8326 section 4).
+    fn drain(&mut self, Drained { peer: text }: &Drained, is_drained: bool, now: Time) -> Done {
+        let numbers: Vec<u16> = match text {
+            Some(text) => {
+                let number = peer(self.seen(now), text)?;
+                let entry = self.peers.get_mut(number).filter(|one| one.is_drained != is_drained);
+                let Some(entry) = entry else { return Err(as_before(text, is_drained)) };
+                entry.is_drained = is_drained;
+                vec![number]
+            }
+            None if self.peers.are_drained == is_drained => {
+                return Err(as_before("what all are told", is_drained));
+            }
+            None => {
+                self.peers.are_drained = is_drained;
+                self.peers.iter().map(|(number, _)| number).collect()
+            }
+        };
+        for number in numbers {
+            let Some(entry) = self.peers.get(number) else { continue };
+            let terms = terms(&self.config, entry, self.peers.are_drained);
+            self.reflector.lower(number, terms.lowers);
+            if let Some(agreed) = entry.peer.negotiated() {
+                self.reflector.regroup(number, identities(terms, agreed));
+            }
+            // One that is kept for this alone may go.
+            self.departing.push_back(number);
+        }
+        self.has_more = true;
+        let what = if is_drained { "drained" } else { "drained no more" };
+        self.lines.order(
+            now,
+            match text {
+                Some(text) => format!("{text} is {what}"),
+                None => format!("all peers are {what}"),
+            },
+        );
         Ok(Map::new())
     }
 
@@ -127,4 +171,13 @@ impl RouteReflector {
         let names: Vec<String> = families.iter().map(|family| family.to_string()).collect();
         Ok(Map::from_iter([("families".to_owned(), json!(names.join(", ")))]))
     }
+}
+
+/// That a command changes nothing.
+fn as_before(text: &str, is_drained: bool) -> Unanswered {
+    let (state, remedy) = match is_drained {
+        true => ("is drained", "`undrain` ends that"),
+        false => ("is not drained", "`drain` without `peer` is ended by `undrain` without it"),
+    };
+    Unanswered::new(format!("{text} {state}"), remedy)
 }

@@ -7,7 +7,7 @@ use protocol_bgp::path;
 use protocol_bgp::rules::{Fault, Finding, Reading};
 use protocol_bgp::update::{Field, Scan, Update};
 
-use super::{Reflector, Rib, Sweep};
+use super::{Reflector, Rib, Sweep, Swept};
 use crate::known::{Known, candidate, parts, put};
 use crate::leaks::{Heard, knows, mark};
 use crate::membership::Delta;
@@ -216,10 +216,10 @@ impl Reflector {
         count
     }
 
-    /// Takes away paths of peers that are gone. Returns whether there are more.
+    /// Takes away paths of peers that are gone, and looks at others anew. Returns whether there are more.
     pub(super) fn go_on_sweeping(&mut self) -> bool {
         let Some(sweep) = self.sweeps.first_mut() else { return false };
-        let Sweep { family, peer, cursor, only_stale } = *sweep;
+        let Sweep { family, peer, cursor, what } = *sweep;
         let rib = &mut self.ribs[family as usize];
         let end = rib.family.routes().end();
         let last = end.min(cursor.saturating_add(SWEPT_MAX));
@@ -229,8 +229,17 @@ impl Reflector {
         }
         let (mut going, mut delta, mut gone) = (Vec::new(), Delta::default(), 0);
         for number in cursor..last {
+            if what == Swept::Anew {
+                let Reflector { attributes, sets, sources, .. } = self;
+                let judge = |path: &Path| candidate(path, attributes, sources);
+                if let Some(change) = rib.family.judge_anew(number, peer, judge) {
+                    note_had(rib, &change, attributes, sets);
+                }
+                continue;
+            }
             let paths = rib.family.routes().paths(number);
-            let is_meant = |path: &&Path| path.peer == peer && (path.is_stale || !only_stale);
+            let is_meant =
+                |path: &&Path| path.peer == peer && (path.is_stale || what == Swept::All);
             going.extend(paths.filter(is_meant).map(|path| path.identifier));
             for identifier in going.drain(..) {
                 let Reflector { attributes, rests, sets, sources, .. } = self;

@@ -2,7 +2,7 @@
 
 use super::Reflector;
 use crate::groups::Identity;
-use crate::own::{Kind, Source};
+use crate::own::{Kind, Lowers, Source};
 
 impl Reflector {
     /// Returns the identifier of a peer, as it has told it last; 0 if it never has.
@@ -13,7 +13,8 @@ impl Reflector {
     /// Somebody who is no peer begins to read, and is told the table and its changes, as
     /// [`Reflector::open`] has it. The number is none of a peer.
     pub fn watch(&mut self, reader: u16, identities: impl IntoIterator<Item = Identity>) {
-        let source = Source { kind: Kind::Collector, identifier: 0, address: 0 };
+        let (kind, lowers) = (Kind::Collector, Lowers::Nothing);
+        let source = Source { kind, identifier: 0, address: 0, lowers };
         self.open(reader, source, identities);
     }
 

@@ -178,6 +178,31 @@ impl Family {
         self.routes.mark(peer);
     }
 
+    /// The paths of a peer count otherwise than before: chooses the best one of a route anew. One of
+    /// the peer's is told anew in any case. `None` where the peer has none.
+    pub fn judge_anew(
+        &mut self,
+        number: u32,
+        peer: u16,
+        judge: impl Fn(&Path) -> Candidate,
+    ) -> Option<Change> {
+        self.routes.paths(number).find(|path| path.peer == peer)?;
+        let before = self.routes.route(number).best().copied();
+        let is_of_it = |path: &Path| path.peer == peer;
+        let mut is_noted = self.choose(number, before, judge);
+        if !is_noted && self.routes.route(number).best().is_some_and(is_of_it) {
+            self.note(number);
+            is_noted = true;
+        }
+        Some(Change { ended: None, is_noted, number, before })
+    }
+
+    /// Notes that others have to be told of a route.
+    fn note(&mut self, number: u32) {
+        let place = self.log.push(number);
+        self.routes.note(number, place.short());
+    }
+
     /// Chooses the best path of a route whose paths have changed. Returns whether that was noted.
     fn choose(
         &mut self,
@@ -199,8 +224,7 @@ impl Family {
         let after = self.routes.route(number).best();
         let is_noted = self.tells_all || !Path::tell_the_same(after, before.as_ref());
         if is_noted {
-            let place = self.log.push(number);
-            self.routes.note(number, place.short());
+            self.note(number);
         }
         is_noted
     }

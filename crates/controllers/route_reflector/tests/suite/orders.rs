@@ -2,10 +2,11 @@
 
 use protocol_bgp::config::Restart;
 use protocol_bgp::ended::Ended;
+use protocol_bgp::families::Family;
 use protocol_bgp::notification::{ADMINISTRATIVE_RESET, ADMINISTRATIVE_SHUTDOWN, Notification};
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, address};
+use crate::lab::{Lab, address, client, routes};
 use crate::restarts::{lab, lasting};
 
 /// Two routers that do graceful restart and NOTIFICATIONs with it, with nine routes each.
@@ -85,7 +86,7 @@ fn a_peer_that_is_shut_stays_away() {
 #[test]
 fn a_host_of_a_network_that_is_shut_stays_away() {
     let keys = json!({"dynamic": [{"network": "10.0.1.0/24", "peers-max": 2}]});
-    let routers = vec![(crate::lab::client(1), crate::lab::routes(1, 1))];
+    let routers = vec![(client(1), routes(1, 1))];
     let mut lab = Lab::new(keys, routers);
     lab.pass(10);
     lab.order("shut-peer", of(1)).expect("it is done");
@@ -168,3 +169,152 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
     let why = lab.order("refresh-peer", of(1)).expect_err("it is gone");
     assert!(why.what.contains("no session"), "{why:?}");
 }
+
+/// What a router knows of the first route of another one: preference and communities.
+fn known(lab: &Lab, node: usize, of: usize) -> (Option<u32>, Vec<u32>) {
+    let key = (Family::Ipv4Unicast, (24, [198, of as u8, 0, 0]));
+    let one = lab.router(node).known.get(&key).expect("it is told");
+    (one.preference, one.communities.clone())
+}
+
+fn groups(lab: &Lab) -> usize {
+    lab.shown()["families"][0]["groups"].as_array().map_or(0, Vec::len)
+}
+
+/// Five routers, of which the last one is of another AS: each has its route, and all but the fourth
+/// have one that all tell.
+fn site(keys: Value) -> Lab {
+    let common = (Family::Ipv4Unicast, (24, [203, 0, 113, 0]));
+    let routers = (1..=5).map(|node| {
+        let mut own = routes(node, 1);
+        let mut session = client(node);
+        own.values_mut().for_each(|one| one.preference = (node != 5).then_some(100));
+        if node == 5 {
+            session.local_as = 64_501;
+            own.values_mut().for_each(|one| one.path = vec![64_501]);
+        }
+        if node != 4 {
+            let mut one = own.values().next().cloned().expect("a route");
+            // The first one is the best one, but for what is told of preferences.
+            one.path = if node == 5 { vec![64_501, 7] } else { vec![7; node] };
+            own.insert(common, one);
+        }
+        (session, own)
+    });
+    let peers = (1..=5).map(|node| {
+        let asn = if node == 5 { 64_501 } else { 64_500 };
+        json!({"address": address(node), "passive": true, "as": asn})
+    });
+    let mut all = json!({"peers": peers.collect::<Vec<_>>()});
+    all.as_object_mut().expect("keys").extend(keys.as_object().expect("keys").clone());
+    let mut lab = Lab::new(all, routers.collect());
+    lab.pass(10);
+    lab
+}
+
+/// Who has told the route that all tell, by what a router knows.
+fn chosen(lab: &Lab, node: usize) -> u8 {
+    let key = (Family::Ipv4Unicast, (24, [203, 0, 113, 0]));
+    lab.router(node).known.get(&key).map_or(0, |one| one.next_hop[2])
+}
+
+/// - `route-reflector`, RFC 8326 section 4.2: a peer that is drained is told everything again with
+///   the community and without preference, others prefer whatever is not its own, and all is as it
+///   was when that ends
+#[test]
+fn a_drained_peer_is_told_and_told_of_as_one_that_goes() {
+    let mut lab = site(json!({}));
+    assert_eq!(known(&lab, 1, 2), (Some(100), vec![]));
+    assert_eq!((chosen(&lab, 4), groups(&lab)), (1, 2));
+    let withdrawn: Vec<usize> = (1..=5).map(|node| lab.router(node).withdrawn).collect();
+    lab.order("drain", of(1)).expect("it is done");
+    lab.pass(1);
+    assert_eq!(known(&lab, 1, 2), (Some(0), vec![GOING]), "told");
+    assert_eq!(known(&lab, 2, 1), (Some(0), vec![GOING]), "told of");
+    assert_eq!(known(&lab, 5, 1), (None, vec![GOING]), "to another AS");
+    assert_eq!(known(&lab, 3, 2), (Some(100), vec![]), "others as before");
+    assert_eq!((chosen(&lab, 4), chosen(&lab, 1)), (5, 5), "another one's is preferred");
+    assert_eq!(groups(&lab), 3, "a group of its own");
+    // What comes meanwhile is told so, too, and a new session is.
+    lab.change(2, |router| router.own.extend(routes(2, 3).into_iter().skip(1)));
+    lab.order("refresh-peer", json!({"peer": address(2), "direction": "in"})).expect("it is done");
+    lab.pass(1);
+    let late = lab.router(1).known.get(&(Family::Ipv4Unicast, (24, [198, 2, 2, 0])));
+    assert_eq!(late.map(|one| one.preference), Some(Some(0)));
+    lab.order("reset-peer", of(1)).expect("it is done");
+    lab.pass(10);
+    assert_eq!((known(&lab, 1, 2).0, known(&lab, 2, 1).0), (Some(0), Some(0)));
+    lab.order("undrain", of(1)).expect("it is done");
+    lab.pass(1);
+    assert_eq!((known(&lab, 1, 2), known(&lab, 2, 1)), ((Some(100), vec![]), (Some(100), vec![])));
+    assert_eq!((known(&lab, 5, 1), chosen(&lab, 4), groups(&lab)), ((None, vec![]), 1, 2));
+    for node in 2..=5 {
+        let gone = lab.router(node).withdrawn - withdrawn[node - 1];
+        assert!(gone <= 2, "{gone} of {node}: those of the peer that was reset alone");
+    }
+    for (keys, name) in [(of(1), "undrain"), (json!({}), "undrain")] {
+        assert!(!lab.order(name, keys).expect_err("it is not").remedy.is_empty());
+    }
+}
+
+/// - `route-reflector`, RFC 8326 section 4.2: before the reflector itself goes, all are told so, and
+///   what is told of which peer stays as it was
+#[test]
+fn all_peers_are_drained_and_those_that_come() {
+    let mut lab = site(json!({}));
+    lab.world.kill(3);
+    lab.order("drain", json!({})).expect("it is done");
+    lab.world.revive(3);
+    lab.pass(10);
+    assert_eq!(lab.shown()["drained"], true);
+    for node in 1..=4 {
+        let others = (1..=5).filter(|of| *of != node);
+        for of in others {
+            assert_eq!(known(&lab, node, of), (Some(0), vec![GOING]), "{node} of {of}");
+        }
+    }
+    assert_eq!((chosen(&lab, 4), chosen(&lab, 2), groups(&lab)), (1, 1, 2));
+    assert!(lab.order("drain", json!({})).is_err());
+    lab.order("undrain", json!({})).expect("it is done");
+    lab.pass(1);
+    assert_eq!((known(&lab, 3, 1), known(&lab, 5, 1)), ((Some(100), vec![]), (None, vec![])));
+}
+
+/// - `route-reflector`, RFC 8326 section 4.1: routes of another AS that says that they are about to
+///   go have the lowest preference here and in the own AS, unless a key says otherwise
+#[test]
+fn routes_that_are_about_to_go_are_preferred_least() {
+    for honours in [true, false] {
+        let mut lab = site(json!({"graceful-shutdown": honours}));
+        let tell = |lab: &mut Lab, node: usize, communities: Vec<u32>, path: Vec<u32>| {
+            lab.change(node, |router| {
+                let common = (Family::Ipv4Unicast, (24, [203, 0, 113, 0]));
+                let one = router.own.get_mut(&common).expect("a route");
+                (one.communities, one.path) = (communities, path);
+            });
+            let keys = json!({"peer": address(node), "direction": "in"});
+            lab.order("refresh-peer", keys).expect("it is done");
+            lab.pass(1);
+        };
+        // As long as the best one, and of another AS.
+        tell(&mut lab, 5, vec![], vec![64_501]);
+        assert_eq!(chosen(&lab, 4), 5);
+        tell(&mut lab, 5, vec![GOING], vec![64_501]);
+        assert_eq!(chosen(&lab, 4), if honours { 1 } else { 5 });
+        // Of the own AS it means nothing here: its border has lowered it.
+        tell(&mut lab, 5, vec![], vec![64_501, 7, 7, 7]);
+        tell(&mut lab, 1, vec![GOING], vec![7]);
+        assert_eq!(chosen(&lab, 4), 1);
+        // Without another one it is told all the same.
+        lab.change(5, |router| {
+            router.own.values_mut().for_each(|one| one.communities = vec![GOING]);
+        });
+        lab.order("refresh-peer", json!({"peer": address(5), "direction": "in"})).expect("done");
+        lab.pass(1);
+        let preference = Some(if honours { 0 } else { 100 });
+        assert_eq!(known(&lab, 1, 5), (preference, vec![GOING]));
+    }
+}
+
+/// The community of routes that are about to go.
+const GOING: u32 = 0xffff_0000;

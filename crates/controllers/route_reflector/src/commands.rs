@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::config::FamilyName;
+use crate::config::{FamilyName, PeerKeys};
 
 /// The commands.
 pub(crate) const COMMANDS: &[Command] = &[
@@ -18,6 +18,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     Command::of::<Ended>("shut-peer", "ends the session with a peer until `enable-peer`"),
     Command::of::<Named>("enable-peer", "lets a peer up again that was shut"),
+    Command::of::<PeerKeys>("add-peer", "adds a peer, by the keys of an entry of `peers`"),
+    Command::of::<Named>("remove-peer", "ends the session with a peer that is named, for good"),
     Command::of::<Drained>(
         "drain",
         "tells a peer, or all, that routes are about to go, and prefers those of a peer least",

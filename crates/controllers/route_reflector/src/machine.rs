@@ -52,6 +52,10 @@ mod others;
 
 mod obeying;
 
+mod changing;
+
+use changing::Changes;
+
 /// The route reflector.
 pub struct RouteReflector {
     config: Config,
@@ -70,6 +74,8 @@ pub struct RouteReflector {
     departures: VecDeque<Departure>,
     /// Peers of networks that may be gone.
     leaving: Vec<u16>,
+    /// What operators have changed of the peers of the file.
+    changes: Changes,
     /// What operators are to know.
     alarms: VecDeque<Alarm>,
     restarting: Restarting,
@@ -116,6 +122,7 @@ impl Controller for RouteReflector {
             reflector.defer(FAMILIES.iter().map(|row| row.family).collect());
         }
         let monitors = (!config.bmp.is_empty()).then(|| Monitors::new(config, &mut random));
+        reflector.watch_gone(monitors.as_ref().is_some_and(Monitors::hears));
         let dumps = config.mrt.as_ref().map(|keys| Dumps::new(keys, config.identifier.to_bits()));
         Ok(RouteReflector {
             reflector,
@@ -127,6 +134,7 @@ impl Controller for RouteReflector {
             departing: VecDeque::new(),
             departures: VecDeque::new(),
             leaving: Vec::new(),
+            changes: Changes::new(config),
             alarms: VecDeque::new(),
             restarting: Restarting::new(config),
             listen_at: config.listen.iter().map(|_| Some(Time::ZERO)).collect(),
@@ -194,7 +202,7 @@ impl RouteReflector {
                 let address = peer.map(|peer| peer.ip().to_canonical());
                 match address.and_then(|address| self.number_of(address)) {
                     Some(number) => {
-                        self.peers.note_local(socket, local);
+                        self.peers.note_ends(socket, (local, peer));
                         self.peers.accept(socket, number);
                         self.with_peer(number, now, |peer, _| peer.accept(socket, now));
                     }
@@ -207,8 +215,8 @@ impl RouteReflector {
             | Arrival::Finished { socket }
             | Arrival::Failed { socket } => {
                 let Some(number) = self.peers.of_socket(socket) else { return };
-                if let Arrival::Connected { local, .. } = arrival {
-                    self.peers.note_local(socket, local);
+                if let Arrival::Connected { local, peer, .. } = arrival {
+                    self.peers.note_ends(socket, (local, peer));
                 }
                 self.peers.meet(number, socket);
                 self.with_peer(number, now, |peer, sink| match arrival {
@@ -347,7 +355,7 @@ impl Machine for RouteReflector {
                 return Some(Output::Report(Action::Alarm(alarm)));
             }
             if self.restarting.is_stopped {
-                return None;
+                return self.monitors.as_mut()?.poll().map(Output::Departure);
             }
             if let Some(output) = self.tell_others(now) {
                 return Some(output);
@@ -369,6 +377,7 @@ impl Machine for RouteReflector {
             };
             self.has_more = self.reflector.work(is_ready);
             self.has_told = true;
+            self.tell_gone(now);
             self.note();
             self.forget_gone();
         }

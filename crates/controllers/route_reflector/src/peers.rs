@@ -41,6 +41,8 @@ pub(crate) struct Entry {
     pub away: Option<Time>,
     /// The own address of its session, or of the connection that becomes that.
     pub local: Option<IpAddr>,
+    /// The ports of that, the own one first; 0 where it is not known.
+    pub ports: [u16; 2],
     /// UPDATEs of it with errors.
     pub malformed: u64,
     /// What was told of its last connections.
@@ -63,8 +65,8 @@ pub(crate) struct Peers {
     by_address: BTreeMap<IpAddr, u16>,
     /// Whose the connections are that peers have begun.
     accepted: BTreeMap<Socket, u16>,
-    /// The own addresses of connections.
-    locals: BTreeMap<Socket, IpAddr>,
+    /// The own addresses of connections, and the ports of both ends.
+    locals: BTreeMap<Socket, (IpAddr, [u16; 2])>,
     due: BTreeSet<(Time, u16)>,
     /// Peers by network.
     pub of_network: Vec<u32>,
@@ -115,6 +117,7 @@ impl Peers {
             alarmed: FamilySet::NONE,
             away: None,
             local: None,
+            ports: [0; 2],
             malformed: 0,
             told: Told::default(),
             is_shut: false,
@@ -196,10 +199,15 @@ impl Peers {
         self.accepted.insert(socket, number);
     }
 
-    /// Notes the own address of a connection, if it is known.
-    pub fn note_local(&mut self, socket: Socket, local: Option<SocketAddr>) {
+    /// Notes the ends of a connection, if they are known.
+    pub fn note_ends(
+        &mut self,
+        socket: Socket,
+        (local, peer): (Option<SocketAddr>, Option<SocketAddr>),
+    ) {
         if let Some(local) = local {
-            self.locals.insert(socket, local.ip().to_canonical());
+            let ports = [local.port(), peer.map_or(0, |peer| peer.port())];
+            self.locals.insert(socket, (local.ip().to_canonical(), ports));
         }
     }
 
@@ -208,7 +216,9 @@ impl Peers {
         if let Some(Some(entry)) = self.entries.get_mut(usize::from(number))
             && entry.peer.session_socket().is_none()
         {
-            entry.local = self.locals.get(&socket).copied();
+            let ends = self.locals.get(&socket).copied();
+            entry.local = ends.map(|(local, _)| local);
+            entry.ports = ends.map(|(_, ports)| ports).unwrap_or_default();
         }
     }
 

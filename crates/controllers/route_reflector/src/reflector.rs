@@ -59,6 +59,8 @@ pub struct Reflector {
     relations: Vec<Option<Relation>>,
     budget: Budget,
     notices: Vec<Notice>,
+    /// Paths that are gone without a word of peers; `None` where nobody wants to know.
+    gone: Option<Vec<Gone>>,
     /// Families of whose routes nobody is told yet.
     deferred: FamilySet,
     encoder: Encoder,
@@ -87,6 +89,21 @@ struct Sweep {
     /// The next route to be looked at.
     cursor: u32,
     what: Swept,
+    /// Whether the peer had a session when it began.
+    is_session: bool,
+}
+
+/// A path of a peer with a session that is gone, of which the peer has not said so.
+#[derive(Clone, Debug)]
+pub struct Gone {
+    /// The peer.
+    pub peer: u16,
+    /// The family.
+    pub family: Family,
+    /// Its identifier.
+    pub path_id: u32,
+    /// The key of its route.
+    pub key: Box<[u8]>,
 }
 
 /// What becomes of paths of a peer.
@@ -159,6 +176,7 @@ impl Reflector {
             relations: Vec::new(),
             budget: Budget::new(usize::MAX),
             notices: Vec::new(),
+            gone: None,
             deferred: FamilySet::NONE,
             encoder: Encoder::default(),
             scan: Scan::default(),
@@ -302,7 +320,9 @@ impl Reflector {
     pub fn sweep(&mut self, peer: u16, family: Family, only_stale: bool) {
         if self.told_by(peer, family) > 0 {
             let what = if only_stale { Swept::Stale } else { Swept::All };
-            self.sweeps.push(Sweep { family, peer, cursor: 0, what });
+            let place = usize::from(peer);
+            let is_session = !(self.members[place].is_empty() && self.waiting[place].is_empty());
+            self.sweeps.push(Sweep { family, peer, cursor: 0, what, is_session });
         }
     }
 

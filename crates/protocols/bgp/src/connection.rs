@@ -25,6 +25,8 @@ pub(crate) struct Connection {
     on_way: usize,
     /// When nothing was taken for too long (RFC 9687).
     pub send_hold_at: Option<Time>,
+    /// The OPEN that was sent.
+    pub open: Vec<u8>,
     /// What was agreed on, from OpenConfirm on.
     pub negotiated: Option<Box<Negotiated>>,
     /// When this phase began.
@@ -59,6 +61,7 @@ impl Connection {
             keepalive_at: None,
             on_way: 0,
             send_hold_at: None,
+            open: Vec::new(),
             negotiated: None,
             since: now,
         }

@@ -13,7 +13,7 @@ use crate::commands::{Direction, Drained, Ended, Named, Refreshed};
 use crate::peers::Entry;
 
 /// What a person is told, or why nothing was done.
-type Done = Result<Map<String, Value>, Unanswered>;
+pub(super) type Done = Result<Map<String, Value>, Unanswered>;
 
 impl RouteReflector {
     /// Does what a command says.
@@ -27,6 +27,8 @@ impl RouteReflector {
             "refresh-peer" => self.refresh(&keys_of(keys)?, now),
             "shut-peer" => self.shut(&keys_of(keys)?, now),
             "enable-peer" => self.enable(&keys_of(keys)?, now),
+            "add-peer" => self.add_peer(keys_of(keys)?, now),
+            "remove-peer" => self.remove_peer(&keys_of(keys)?, now),
             "drain" => self.drain(&keys_of(keys)?, true, now),
             "undrain" => self.drain(&keys_of(keys)?, false, now),
             _ => Err(Unanswered::unknown("command", name, &[])),

@@ -8,6 +8,8 @@ use protocol_mrt::table::Peer;
 use serde_json::Value;
 
 use super::RouteReflector;
+use crate::config::Config;
+use crate::monitors::{Ends, Monitors};
 
 impl RouteReflector {
     /// Takes what has arrived at a file or of a collector; false if it is for somebody else.
@@ -39,6 +41,41 @@ impl RouteReflector {
             (number, Peer { identifier: reflector.identifier_of(number), address, asn })
         });
         dumps.dump_tables(peers, now)
+    }
+
+    /// Tells collectors of paths that are gone without a word of their peers.
+    pub(super) fn tell_gone(&mut self, now: Time) {
+        let Some(monitors) = &mut self.monitors else { return };
+        let gone = self.reflector.take_gone();
+        if !gone.is_empty() {
+            monitors.gone(&gone, now);
+        }
+    }
+
+    /// Takes other collectors. False where there is no room for them yet.
+    pub(super) fn change_collectors(&mut self, now: Time) -> bool {
+        let RouteReflector { config, monitors, reflector, random, peers, .. } = self;
+        if monitors.is_none() && config.bmp.is_empty() {
+            return true;
+        }
+        let monitors = monitors.get_or_insert_with(|| {
+            let none = Config { bmp: Vec::new(), ..config.clone() };
+            Monitors::new(&none, random)
+        });
+        let is_done = monitors.change(config, (&mut *reflector, random), now);
+        let hears = monitors.hears();
+        if hears != reflector.takes_gone() {
+            reflector.watch_gone(hears);
+        }
+        for (number, entry) in peers.iter().filter(|_| hears) {
+            let (peer, asn) = (entry.peer.config().peer, entry.peer.config().peer_as);
+            if let Some(agreed) = entry.peer.negotiated() {
+                let ends = Ends { peer, asn, local: entry.local, ports: entry.ports };
+                monitors.learn(number, ends, agreed);
+            }
+        }
+        self.has_more = true;
+        is_done
     }
 
     /// What is wanted for files and collectors: both wait for nobody, and nobody for them.

@@ -16,7 +16,7 @@ impl Reflector {
         }
         let told = FAMILIES.iter().map(|row| row.family);
         let told: Vec<_> = told.filter(|family| self.told_by(peer, *family) > 0).collect();
-        let anew = |family| Sweep { family, peer, cursor: 0, what: Swept::Anew };
+        let anew = |family| Sweep { family, peer, cursor: 0, what: Swept::Anew, is_session: false };
         self.sweeps.extend(told.into_iter().map(anew));
     }
 

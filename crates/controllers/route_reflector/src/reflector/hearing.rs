@@ -7,7 +7,7 @@ use protocol_bgp::path;
 use protocol_bgp::rules::{Fault, Finding, Reading};
 use protocol_bgp::update::{Field, Scan, Update};
 
-use super::{Reflector, Rib, Sweep, Swept};
+use super::{Gone, Reflector, Rib, Sweep, Swept};
 use crate::known::{Known, candidate, parts, put};
 use crate::leaks::{Heard, knows, mark};
 use crate::membership::Delta;
@@ -219,7 +219,7 @@ impl Reflector {
     /// Takes away paths of peers that are gone, and looks at others anew. Returns whether there are more.
     pub(super) fn go_on_sweeping(&mut self) -> bool {
         let Some(sweep) = self.sweeps.first_mut() else { return false };
-        let Sweep { family, peer, cursor, what } = *sweep;
+        let Sweep { family, peer, cursor, what, is_session } = *sweep;
         let rib = &mut self.ribs[family as usize];
         let end = rib.family.routes().end();
         let last = end.min(cursor.saturating_add(SWEPT_MAX));
@@ -247,6 +247,10 @@ impl Reflector {
                 let change = rib.family.withdraw_of(number, (peer, identifier), judge);
                 let Some(change) = change else { continue };
                 gone += u32::from(change.ended.is_some());
+                if let Some(gone) = self.gone.as_mut().filter(|_| is_session) {
+                    let key = rib.family.routes().with_key(number, |key| key.into());
+                    gone.push(Gone { peer, family, path_id: identifier, key });
+                }
                 if family == Family::RouteTarget {
                     let membership = &mut self.memberships[usize::from(peer)];
                     let remove = |key: &[u8]| membership.remove(key, &mut delta);

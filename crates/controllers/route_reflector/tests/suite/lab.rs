@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use controller_kit::erased::Running;
 use controller_kit::{Controller, Setup, Unanswered};
-use controller_route_reflector::RouteReflector;
 use controller_route_reflector::fuzz::model::Attributes;
 use controller_route_reflector::fuzz::wire::Table;
+use controller_route_reflector::{Config, RouteReflector};
 use protocol_bgp::config as bgp;
 use protocol_bgp::ended::Ended;
 use protocol_bgp::families::Family;
@@ -51,18 +51,22 @@ pub fn routes(node: usize, count: u8) -> Table {
     (0..count).map(one).collect()
 }
 
+/// What a file says, with the usual keys.
+fn config_of(keys: &Value) -> Config {
+    let mut all = json!({"as": ASN, "identifier": REFLECTOR, "listen": ["0.0.0.0:179"]});
+    let own = all.as_object_mut().expect("keys");
+    own.extend(keys.as_object().expect("keys").clone());
+    let mut config = config(all);
+    RouteReflector::validate(&mut config).expect("it can be used");
+    config
+}
+
 impl Lab {
     /// A reflector with further keys, and routers with what they tell.
     pub fn new(keys: Value, routers: Vec<(bgp::Config, Table)>) -> Lab {
         let mut world = World::new(1);
         world.add_node(move |random| {
-            let mut all = json!({
-                "as": ASN, "identifier": REFLECTOR, "listen": ["0.0.0.0:179"],
-            });
-            let own = all.as_object_mut().expect("keys");
-            own.extend(keys.as_object().expect("keys").clone());
-            let mut config = config(all);
-            RouteReflector::validate(&mut config).expect("it can be used");
+            let config = config_of(&keys);
             let setup = Setup { function: None, state: Vec::new(), seed: random.bits() };
             (Either::One(RouteReflector::new(&config, setup).expect("it may be")), Vec::new())
         });
@@ -104,6 +108,16 @@ impl Lab {
         let keys = keys.as_object().cloned().expect("keys");
         let done = self.world.with(0, |machine, now| match machine {
             Either::One(reflector) => Running::command(reflector, name, &keys, now),
+            Either::Other(_) => panic!("it is the reflector"),
+        });
+        done.expect("it lives")
+    }
+
+    /// The file of the reflector is another one. Returns whether it goes on.
+    pub fn reload(&mut self, keys: &Value) -> bool {
+        let config = config_of(keys);
+        let done = self.world.with(0, |machine, now| match machine {
+            Either::One(reflector) => Controller::reload(reflector, &config, None, now),
             Either::Other(_) => panic!("it is the reflector"),
         });
         done.expect("it lives")

@@ -16,6 +16,8 @@ mod lab;
 
 mod reflected;
 
+mod heard;
+
 mod monitors;
 
 mod orders;

@@ -30,7 +30,7 @@ fn bench(more: Value) -> Bench {
 }
 
 /// The messages of a session, which another library reads, too: kinds and what follows the header.
-fn messages(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+pub fn messages(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let (mut from, mut context) = (SliceReader::new(bytes), BmpParsingContext::default());
     while !from.is_empty() {
         BmpMessage::parse(&mut from, &mut context).expect("it can be read");

@@ -3,7 +3,9 @@
 use protocol_bgp::config::Restart;
 use protocol_bgp::ended::Ended;
 use protocol_bgp::families::Family;
-use protocol_bgp::notification::{ADMINISTRATIVE_RESET, ADMINISTRATIVE_SHUTDOWN, Notification};
+use protocol_bgp::notification::{
+    ADMINISTRATIVE_RESET, ADMINISTRATIVE_SHUTDOWN, DECONFIGURED, Notification,
+};
 use serde_json::{Value, json};
 
 use crate::lab::{Lab, address, client, routes};
@@ -314,6 +316,72 @@ fn routes_that_are_about_to_go_are_preferred_least() {
         let preference = Some(if honours { 0 } else { 100 });
         assert_eq!(known(&lab, 1, 5), (preference, vec![GOING]));
     }
+}
+
+/// - `route-reflector`: peers come and go by commands; a reload of the file leaves them, but for
+///   those of which it says something else than before
+#[test]
+fn peers_are_added_and_removed_while_others_stay() {
+    let file = json!({"peers": [{"address": address(1), "passive": true}]});
+    let routers = (1..=3).map(|node| (client(node), routes(node, 2))).collect();
+    let mut lab = Lab::new(file.clone(), routers);
+    lab.pass(10);
+    assert!(lab.router(2).session.is_none());
+    let keys = json!({"address": address(2), "passive": true, "prefixes-max": [{"routes": 9}]});
+    lab.order("add-peer", keys.clone()).expect("it is done");
+    lab.pass(60);
+    assert_eq!([1, 2].map(|node| lab.router(node).known.len()), [2, 2]);
+    let mut refused = |name: &str, keys: Value| {
+        let why = lab.order(name, keys).expect_err("it cannot be done");
+        assert!(!why.remedy.is_empty(), "{why:?}");
+        format!("{}; {}", why.what, why.remedy)
+    };
+    for (name, keys, says) in [
+        ("add-peer", keys, "there is a peer"),
+        ("add-peer", json!({"address": address(3), "md5": "k"}), "reload"),
+        ("add-peer", json!({"address": address(3), "role": "provider"}), "role"),
+        ("add-peer", json!({"address": address(3), "pasive": true}), "did you mean `passive`?"),
+        ("add-peer", json!({"address": address(3), "port": 0}), "port"),
+        ("add-peer", json!({"passive": true}), "address"),
+        ("remove-peer", json!({"peer": address(3)}), "there is no peer"),
+    ] {
+        let said = refused(name, keys);
+        assert!(said.contains(says), "{name}: {said}");
+    }
+    assert_eq!(lab.shown()["peers"].as_array().map(Vec::len), Some(2), "nothing was done");
+    // The same file again, with a key changed of nobody.
+    assert!(lab.reload(&file));
+    lab.pass(10);
+    assert!(lab.router(2).session.is_some() && lab.why(1).is_none());
+    lab.order("remove-peer", of(1)).expect("it is done");
+    lab.pass(100);
+    assert!(lab.router(1).session.is_none() && lab.router(2).known.is_empty());
+    match lab.why(1) {
+        Some(Ended::Received(what)) => assert_eq!(what.cause, DECONFIGURED),
+        other => panic!("{other:?}"),
+    }
+    assert!(lab.reload(&file));
+    lab.pass(60);
+    assert!(lab.router(1).session.is_none(), "the file says what it said");
+    let other = json!({"peers": [
+        {"address": address(1), "passive": true, "prefixes-max": [{"routes": 5}]},
+    ]});
+    assert!(lab.reload(&other));
+    lab.pass(60);
+    assert_eq!([1, 2].map(|node| lab.router(node).known.len()), [2, 2], "now it says more");
+    // What the file takes over is the file's.
+    let both = json!({"peers": [other["peers"][0], {"address": address(2), "passive": true}]});
+    assert!(lab.reload(&both));
+    lab.pass(60);
+    assert!(lab.reload(&other));
+    lab.pass(60);
+    assert!(lab.router(2).session.is_none());
+    lab.order("add-peer", json!({"address": address(2), "passive": true})).expect("it is done");
+    lab.order("remove-peer", of(2)).expect("it is done");
+    lab.order("remove-peer", of(1)).expect("it is done");
+    lab.order("add-peer", json!({"address": address(1), "passive": true})).expect("it is done");
+    lab.pass(60);
+    assert!(lab.router(1).session.is_some() && lab.router(2).session.is_none());
 }
 
 /// The community of routes that are about to go.

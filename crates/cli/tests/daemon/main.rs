@@ -25,6 +25,7 @@ mod neighbours;
 mod pages;
 mod path_failure;
 mod real_hosts;
+mod reflector_orders;
 mod reflector_tables;
 mod route_reflector;
 mod soak;

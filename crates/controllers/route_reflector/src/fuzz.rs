@@ -12,6 +12,8 @@ use wire::{ASKED, TARGETS};
 
 pub mod model;
 
+mod steps;
+
 pub mod trial;
 
 pub mod wire;

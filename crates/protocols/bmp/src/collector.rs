@@ -178,6 +178,14 @@ impl Collector {
         }
     }
 
+    /// One that is ended and has yet to close its connection does not.
+    pub fn abandon(&mut self) {
+        if matches!(self.state, State::Ends(_)) {
+            self.departures.push_back(Departure::Close { socket: self.socket });
+            self.state = State::Over;
+        }
+    }
+
     /// Returns whether it is ended.
     pub fn is_ended(&self) -> bool {
         matches!(self.state, State::Ends(_) | State::Over)

@@ -52,17 +52,17 @@ impl RouteReflector {
         }
     }
 
-    /// Takes other collectors. False where there is no room for them yet.
-    pub(super) fn change_collectors(&mut self, now: Time) -> bool {
+    /// Takes other collectors, and other families of the table that they are told.
+    pub(super) fn change_collectors(&mut self, now: Time) {
         let RouteReflector { config, monitors, reflector, random, peers, .. } = self;
         if monitors.is_none() && config.bmp.is_empty() {
-            return true;
+            return;
         }
         let monitors = monitors.get_or_insert_with(|| {
             let none = Config { bmp: Vec::new(), ..config.clone() };
             Monitors::new(&none, random)
         });
-        let is_done = monitors.change(config, (&mut *reflector, random), now);
+        monitors.change(config, (&mut *reflector, random), now);
         let hears = monitors.hears();
         if hears != reflector.takes_gone() {
             reflector.watch_gone(hears);
@@ -75,7 +75,6 @@ impl RouteReflector {
             }
         }
         self.has_more = true;
-        is_done
     }
 
     /// What is wanted for files and collectors: both wait for nobody, and nobody for them.

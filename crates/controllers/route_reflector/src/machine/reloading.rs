@@ -34,7 +34,9 @@ impl RouteReflector {
         self.restarting.has_happened = true;
         // Where there are no more numbers, all begins anew.
         let mut add = |keys: &PeerKeys| self.peers.add(config, keys, None, &mut self.random);
-        new.into_iter().all(|keys| add(keys).is_some()) && self.change_collectors(now)
+        let has_room = new.into_iter().all(|keys| add(keys).is_some());
+        self.change_collectors(now);
+        has_room
     }
 
     pub(super) fn remove(&mut self, number: u16, now: Time) {

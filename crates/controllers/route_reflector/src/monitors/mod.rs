@@ -12,7 +12,8 @@
 //! What peers tell goes to those that want it (Adj-RIB-In) in a queue of its own.
 //!
 //! The files in reading order: [`keys`] is what an operator says, `speakers` are peers as collectors
-//! are told of them, `heard` is what they tell, [`Monitors`] has both.
+//! are told of them, `heard` is what waits for a collector of that, `hearing` what
+//! they tell, [`Monitors`] has both.
 
 pub mod keys;
 
@@ -20,17 +21,16 @@ mod speakers;
 
 mod heard;
 
+mod hearing;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use protocol_bgp::builder::Writing;
 use protocol_bgp::capabilities::Capability;
-use protocol_bgp::ended::Ended;
 use protocol_bgp::families::{FAMILIES, Family, FamilySet};
 use protocol_bgp::message::EXTENDED_LEN_MAX;
-use protocol_bgp::negotiated::Negotiated;
 use protocol_bgp::open::Open;
-use protocol_bgp::rules::Reading;
 use protocol_bmp::collector::{self, Collector, Event};
 use protocol_bmp::message::{self, Figure, PeerHeader, PeerKind, Termination, Up};
 use protocol_kit::{Arrival, Bytes, Departure, Neighbour, Random, Socket, StreamOptions, Time};
@@ -40,12 +40,11 @@ use crate::config::Config;
 use crate::groups::Identity;
 use crate::own::Kind;
 use crate::peers::PEERS_MAX;
-use crate::reflector::Gone;
 use crate::reflector::Reflector;
 use heard::Heard;
 use keys::{BmpKeys, What};
 pub(crate) use speakers::Ends;
-use speakers::{Speaker, Speakers};
+use speakers::Speakers;
 
 /// All collectors.
 #[derive(Debug)]
@@ -116,34 +115,30 @@ impl Monitors {
     }
 
     /// Takes other collectors: those that are gone are told so, new ones are looked for, and others
-    /// go on, unless the families of the table are others. False where there is no room for them
-    /// before those that are gone have closed their connections.
+    /// go on, unless the families of the table are others. Those that were gone before do not close
+    /// their connections in good order any more.
     pub fn change(
         &mut self,
         config: &Config,
         (reflector, random): (&mut Reflector, &mut Random),
         now: Time,
-    ) -> bool {
+    ) {
         let families = families_of(config);
         let is_same = std::mem::replace(&mut self.families, families) == families;
         let mut wanted: Vec<&BmpKeys> = config.bmp.iter().collect();
         for at in 0..self.all.len() {
-            let monitor = &self.all[at];
+            let monitor = &mut self.all[at];
+            monitor.collector.abandon();
             let place = wanted.iter().position(|keys| **keys == monitor.keys);
             match place.filter(|_| is_same && !monitor.collector.is_ended()) {
                 Some(place) => drop(wanted.remove(place)),
                 None => self.end(at, Some(&mut *reflector), now),
             }
         }
-        let ending = self.all.iter().filter(|monitor| !monitor.collector.is_over()).count();
-        if ending + wanted.len() > MONITORS_MAX {
-            return false;
-        }
         wanted.into_iter().for_each(|keys| self.add(config, keys, random));
         if !self.hears() {
             self.speakers.clear();
         }
-        true
     }
 
     /// All collectors are told that this is the end.
@@ -160,70 +155,6 @@ impl Monitors {
         (monitor.statistics_at, monitor.heard) = (None, None);
         monitor.draft.clear();
         reflector.into_iter().for_each(|reflector| reflector.unwatch(READERS + at as u16));
-    }
-
-    /// Whether some collector is told what peers tell.
-    pub fn hears(&self) -> bool {
-        self.all.iter().any(|monitor| monitor.heard.is_some())
-    }
-
-    /// The session of a peer stands.
-    pub fn peer_up(&mut self, peer: u16, ends: Ends, agreed: &Negotiated, now: Time) {
-        let speaker = Speaker::new(ends, agreed);
-        let mut out = Vec::new();
-        speaker.up(self.micros(now), &mut out);
-        self.speakers.insert(peer, speaker);
-        self.tell_of(peer, out);
-    }
-
-    /// A peer is known that has a session already, before there are collectors that hear of it.
-    pub fn learn(&mut self, peer: u16, ends: Ends, agreed: &Negotiated) {
-        self.speakers.entry(peer).or_insert_with(|| Speaker::new(ends, agreed));
-    }
-
-    /// The session of a peer has ended.
-    pub fn peer_down(&mut self, peer: u16, why: &Ended, now: Time) {
-        let Some(speaker) = self.speakers.remove(&peer) else { return };
-        let mut out = Vec::new();
-        speaker.down(why, self.micros(now), &mut out);
-        self.tell_of(peer, out);
-    }
-
-    fn tell_of(&mut self, peer: u16, out: Vec<u8>) {
-        self.all.iter_mut().filter_map(|it| it.heard.as_mut()).for_each(|it| it.forget(peer));
-        self.tell(out);
-    }
-
-    /// A peer has told something, which may have errors.
-    pub fn update(&mut self, peer: u16, told: (&[u8], &Reading), is_faulty: bool, now: Time) {
-        let Some(speaker) = self.speakers.get(&peer).filter(|_| self.is_told()) else { return };
-        let mut out = Vec::new();
-        speaker.update(told, is_faulty, self.micros(now), &mut out);
-        self.tell(out);
-    }
-
-    /// Paths of peers with sessions are gone of which those have not said so.
-    pub fn gone(&mut self, gone: &[Gone], now: Time) {
-        let mut out = Vec::new();
-        for run in gone.chunk_by(|one, other| (one.peer, one.family) == (other.peer, other.family))
-        {
-            if let Some(speaker) = self.speakers.get(&run[0].peer) {
-                speaker.gone(run[0].family, run, self.micros(now), &mut out);
-            }
-        }
-        self.tell(out);
-    }
-
-    /// Whether anybody hears what peers tell at present.
-    fn is_told(&self) -> bool {
-        self.all.iter().any(|it| it.heard.is_some() && it.collector.is_up())
-    }
-
-    /// Tells those that hear what peers tell.
-    fn tell(&mut self, out: Vec<u8>) {
-        let out = Bytes::from(out);
-        let up = self.all.iter_mut().filter(|monitor| monitor.collector.is_up());
-        up.filter_map(|monitor| monitor.heard.as_mut()).for_each(|heard| heard.push(&out));
     }
 
     /// The clock of the host is known, or another one than before.
@@ -283,7 +214,7 @@ impl Monitors {
                 if let Some(heard) = &mut monitor.heard {
                     let mut out = Vec::new();
                     for (peer, speaker) in speakers {
-                        let figures = figures_of(reflector, *peer);
+                        let figures = hearing::figures_of(reflector, *peer);
                         message::statistics(&speaker.header(micros), &figures, &mut out);
                     }
                     heard.push(&Bytes::from(out));
@@ -479,15 +410,6 @@ fn families_of(config: &Config) -> FamilySet {
     all.flat_map(|families| families.iter().collect::<Vec<_>>()).collect()
 }
 
-/// How many routes a peer has told.
-fn figures_of(reflector: &Reflector, peer: u16) -> Vec<Figure> {
-    let counts = FAMILIES.iter().map(|row| (row.family, reflector.told_by(peer, row.family)));
-    let counts: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
-    let all = Figure::AdjRibIn(counts.iter().map(|(_, count)| u64::from(*count)).sum());
-    let of = |(family, count): (Family, u32)| Figure::AdjRibInOf(family, count.into());
-    std::iter::once(all).chain(counts.into_iter().map(of)).collect()
-}
-
 /// How many routes there are.
 fn figures(reflector: &Reflector) -> Vec<Figure> {
     let counts = FAMILIES.iter().map(|row| (row.family, reflector.count(row.family).0 as u64));
@@ -499,9 +421,6 @@ fn figures(reflector: &Reflector) -> Vec<Figure> {
 
 /// The socket of the first collector; listeners and files have lower numbers.
 const SOCKETS: u32 = 64;
-
-/// Most collectors, those that are about to close their connections among them.
-const MONITORS_MAX: usize = 64;
 
 /// The number of the first collector as a reader of streams; those of peers are lower.
 const READERS: u16 = PEERS_MAX;

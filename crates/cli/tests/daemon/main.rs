@@ -29,6 +29,7 @@ mod pages;
 mod path_failure;
 mod provider_edges;
 mod real_hosts;
+mod reflector_orders;
 mod reflector_tables;
 mod route_reflector;
 mod several_paths;

@@ -63,6 +63,10 @@ pub struct Config {
     /// Whether MED counts between paths of different neighbouring AS, too.
     #[serde(default)]
     pub always_compare_med: bool,
+    /// Whether routes of other ASes with the community GRACEFUL_SHUTDOWN (RFC 8326), whose sessions
+    /// are about to end, have the lowest preference: LOCAL_PREF 0.
+    #[serde(default = "yes")]
+    pub graceful_shutdown: bool,
     /// Whether clients with the family `route-target` are asked for all routes, by the default
     /// route target; else for those alone that somebody asks for who has that family, too.
     #[serde(default = "yes")]
@@ -93,7 +97,7 @@ pub struct Config {
     /// Files of MRT (RFC 6396) with what peers have told; none without a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mrt: Option<MrtKeys>,
-    /// Collectors of BMP (RFC 7854), which are told the best path of each route.
+    /// Collectors of BMP (RFC 7854), which are told the best path of each route, or what peers tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub bmp: Vec<BmpKeys>,

@@ -13,6 +13,7 @@ use wire::{ASKED, TARGETS};
 pub mod model;
 
 mod several;
+mod steps;
 
 pub mod trial;
 
@@ -76,6 +77,7 @@ fn step([what, who, x, y, z, w]: [u8; 6], behind: &[u8]) -> (Step, &[u8]) {
         5 => Step::Sweep(known),
         6..=8 => Step::Announce(known, prefixes(), attributes(x, y, z)),
         9 => Step::Withdraw(known, prefixes()),
+        10 if x % 3 > 0 => Step::Drain(known, x % 3 == 1),
         10 => Step::Refresh(known),
         11 | 12 => Step::Take(peer, 30 + usize::from(x) * 2),
         13 | 14 => Step::Work,
@@ -100,7 +102,9 @@ fn attributes(x: u8, y: u8, z: u8) -> Attributes {
         preference: few(y / 16, &[99, 100, 101]),
         originator: few(z, &[1, 9, IDENTIFIER]).filter(|_| z < 128),
         clusters: few(z / 4, &[5, 6, IDENTIFIER]).into_iter().collect(),
-        communities: few(z / 16, &[1, 0xffff_ff01, 0xffff_ff02, 1, 1]).into_iter().collect(),
+        communities: few(z / 16, &[1, 0xffff_ff01, 0xffff_ff02, 0xffff_0000, 1])
+            .into_iter()
+            .collect(),
         targets: (0..z % 4)
             .filter_map(|at| TARGETS.get(usize::from(z >> at) % 6))
             .copied()

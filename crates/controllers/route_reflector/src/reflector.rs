@@ -29,6 +29,8 @@ mod bounding;
 
 mod watched;
 
+mod draining;
+
 pub use hearing::Ending;
 
 /// The reflector.
@@ -57,6 +59,8 @@ pub struct Reflector {
     relations: Vec<Option<Relation>>,
     budget: Budget,
     notices: Vec<Notice>,
+    /// Paths that are gone without a word of peers; `None` where nobody wants to know.
+    gone: Option<Vec<Gone>>,
     /// Families of whose routes nobody is told yet.
     deferred: FamilySet,
     encoder: Encoder,
@@ -79,14 +83,40 @@ struct Rib {
     next_chunk: u64,
 }
 
-/// Paths of a peer that go.
+/// Paths of a peer that go, or are looked at.
 #[derive(Clone, Copy, Debug)]
 struct Sweep {
     family: Family,
     peer: u16,
     /// The next route to be looked at.
     cursor: u32,
-    only_stale: bool,
+    what: Swept,
+    /// Whether the peer had a session when it began.
+    is_session: bool,
+}
+
+/// A path of a peer with a session that is gone, of which the peer has not said so.
+#[derive(Clone, Debug)]
+pub struct Gone {
+    /// The peer.
+    pub peer: u16,
+    /// The family.
+    pub family: Family,
+    /// Its identifier.
+    pub path_id: u32,
+    /// The key of its route.
+    pub key: Box<[u8]>,
+}
+
+/// What becomes of paths of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Swept {
+    /// All go.
+    All,
+    /// The stale ones go.
+    Stale,
+    /// They stay, and are compared with others and told anew.
+    Anew,
 }
 
 /// What was refused, and why.
@@ -148,6 +178,7 @@ impl Reflector {
             relations: Vec::new(),
             budget: Budget::new(usize::MAX),
             notices: Vec::new(),
+            gone: None,
             deferred: FamilySet::NONE,
             encoder: Encoder::default(),
             scan: Scan::default(),
@@ -294,7 +325,10 @@ impl Reflector {
     /// Takes the paths of a peer away that it has told of a family, or the stale ones alone.
     pub fn sweep(&mut self, peer: u16, family: Family, only_stale: bool) {
         if self.told_by(peer, family) > 0 {
-            self.sweeps.push(Sweep { family, peer, cursor: 0, only_stale });
+            let what = if only_stale { Swept::Stale } else { Swept::All };
+            let place = usize::from(peer);
+            let is_session = !(self.members[place].is_empty() && self.waiting[place].is_empty());
+            self.sweeps.push(Sweep { family, peer, cursor: 0, what, is_session });
         }
     }
 
@@ -318,20 +352,24 @@ impl Reflector {
         self.waiting[usize::from(peer)].clear();
         self.ready.retain(|one| *one != peer);
         for (family, at) in std::mem::take(members) {
-            let rib = &mut self.ribs[family as usize];
-            let group = &mut rib.groups[at as usize];
-            if group.as_mut().is_some_and(|group| group.leave(peer))
-                && let Some(gone) = group.take()
-            {
-                let Identity { is_constrained, paths_max, .. } = *gone.identity();
-                rib.constrained -= usize::from(is_constrained);
-                if is_constrained && rib.constrained == 0 {
-                    rib.family.forget_had().for_each(|set| self.sets.release(set));
-                }
-                rib.several -= usize::from(paths_max > 0);
-                if paths_max > 0 && rib.several == 0 {
-                    rib.family.tell_several(false);
-                }
+            self.leave_group(peer, family, at);
+        }
+    }
+
+    fn leave_group(&mut self, peer: u16, family: Family, at: u32) {
+        let rib = &mut self.ribs[family as usize];
+        let group = &mut rib.groups[at as usize];
+        if group.as_mut().is_some_and(|group| group.leave(peer))
+            && let Some(gone) = group.take()
+        {
+            let Identity { is_constrained, paths_max, .. } = *gone.identity();
+            rib.constrained -= usize::from(is_constrained);
+            if is_constrained && rib.constrained == 0 {
+                rib.family.forget_had().for_each(|set| self.sets.release(set));
+            }
+            rib.several -= usize::from(paths_max > 0);
+            if paths_max > 0 && rib.several == 0 {
+                rib.family.tell_several(false);
             }
         }
     }

@@ -2,6 +2,7 @@
 //! it is not. How far the peer is in hearing of it is in the table `peers`.
 
 use controller_kit::{Asked, Page, Unanswered};
+use protocol_bgp::builder::Builder;
 use protocol_bgp::families::{Family, FamilySet};
 use serde_json::{Map, Value, json};
 
@@ -177,7 +178,26 @@ impl Reader<'_> {
         let bytes = view.attributes.bytes_of(path.attributes);
         identity.export(view.own, source, (known, bytes), exported);
         let written = describe(&exported.next_hop, &exported.block, &mut row);
+        if !self.has_room(at, path, exported) {
+            row.insert("status".to_owned(), json!("not told"));
+            let why = "with these attributes it is longer than a message of the peer may be";
+            row.insert("why".to_owned(), json!(why));
+        }
         (row, written)
+    }
+
+    /// Whether a route has room in a message of the peer.
+    fn has_room(self, at: u32, path: &Path, exported: &Exported) -> bool {
+        let Reader { view, identity: Identity { family, writing, .. }, .. } = self;
+        let Exported { next_hop, block, .. } = exported;
+        let mut out = Vec::new();
+        let mut builder = Builder::announce(&mut out, writing, (*family, next_hop), block);
+        let (short, len) = path.rest.bytes();
+        let string = path.rest.string().map(|number| view.rests.bytes_of(number));
+        let rest = string.unwrap_or(&short[..len]);
+        let has_room = view.routes.with_key(at, |key| builder.push(0, key, rest)).is_ok();
+        builder.finish();
+        has_room
     }
 }
 

@@ -54,12 +54,12 @@ fn row(seen: Seen<'_>, family: Family, number: u32, group: &Group) -> Value {
 
 /// What tells the group from others, but for its family and the kind of its peers.
 fn words(identity: &Identity) -> Vec<String> {
-    let Identity { writing, next_hop, is_constrained, tells_default, .. } = identity;
-    let Identity { has_enhanced_refresh, paths_max, .. } = identity;
+    let Identity { writing, next_hop, is_constrained, tells_default, paths_max, .. } = identity;
     let said = [
         (*is_constrained, "route-targets"),
         (*tells_default, "default-target"),
-        (*has_enhanced_refresh, "enhanced-refresh"),
+        (identity.has_enhanced_refresh, "enhanced-refresh"),
+        (identity.drains, "drained"),
         (!writing.path_ids.is_empty(), "path-identifiers"),
         (!writing.extended_next_hops.is_empty(), "extended-next-hops"),
         (!writing.is_wide, "two-octet-as"),

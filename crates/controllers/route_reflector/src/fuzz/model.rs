@@ -59,6 +59,8 @@ pub struct Model {
     pub most: usize,
     /// The own part in the relation with the ASes of some peers.
     pub roles: BTreeMap<u16, Role>,
+    /// Peers whose sessions are to end (RFC 8326).
+    pub drained: BTreeSet<u16>,
 }
 
 impl Model {
@@ -66,7 +68,8 @@ impl Model {
     pub fn new(asn: u32, identifier: u32, peers: Vec<(Is, u32)>) -> Model {
         let (paths, stale) = (BTreeMap::new(), BTreeSet::new());
         let (asks, most, roles) = (None, usize::MAX, BTreeMap::new());
-        Model { asn, identifier, peers, paths, stale, asks, most, roles }
+        let drained = BTreeSet::new();
+        Model { asn, identifier, peers, paths, stale, asks, most, roles, drained }
     }
 
     /// A peer says a path; one that has been here takes the place of the one before, too.
@@ -171,10 +174,14 @@ impl Model {
         let all = self.paths.range((prefix, (0, 0))..=(prefix, (u16::MAX, u32::MAX)));
         let all = all.filter(|((_, by), _)| counts(*by));
         let mut left: Vec<(By, &Attributes)> = all.map(|((_, by), it)| (*by, it)).collect();
-        left.sort_by_key(|(_, it)| (Reverse(it.preference.unwrap_or(100)), it.path.len()));
-        let (_, first) = *left.first()?;
-        let rank = |it: &Attributes| (it.preference.unwrap_or(100), it.path.len());
-        left.retain(|(_, it)| rank(it) == rank(first));
+        let preference = |by: By, it: &Attributes| match self.is_going(by.0, it) {
+            true => 0,
+            false => it.preference.unwrap_or(100),
+        };
+        left.sort_by_key(|(by, it)| (Reverse(preference(*by, it)), it.path.len()));
+        let (by, first) = *left.first()?;
+        let rank = |by: By, it: &Attributes| (preference(by, it), it.path.len());
+        left.retain(|(of, it)| rank(*of, it) == rank(by, first));
         let meds: Vec<_> =
             left.iter().map(|(_, it)| (it.path.first().copied(), it.med.unwrap_or(0))).collect();
         left.retain(|(_, it)| {
@@ -188,6 +195,13 @@ impl Model {
         })
     }
 
+    /// Whether a path of a peer is about to go: all are of one whose session is to end, and those of
+    /// another AS that say so.
+    fn is_going(&self, peer: u16, path: &Attributes) -> bool {
+        let is_external = matches!(self.peers[usize::from(peer)].0, Is::OfOtherAs(_));
+        self.drained.contains(&peer) || is_external && path.communities.contains(&GOING)
+    }
+
     fn as_told(&self, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
         let hears_itself = self.asks.is_some() && self.peers[usize::from(to)].0 == Is::Client;
         (from != to || hears_itself).then(|| self.as_told_to(from, to, path)).flatten()
@@ -197,6 +211,7 @@ impl Model {
     fn as_told_to(&self, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
         let ((is_from, identifier), (is_to, _)) =
             (self.peers[usize::from(from)], self.peers[usize::from(to)]);
+        let is_going = self.is_going(from, path) || self.drained.contains(&to);
         let mut path = path.clone();
         if path.communities.contains(&0xffff_ff02) {
             return None;
@@ -229,9 +244,20 @@ impl Model {
                 }
             }
         }
+        if is_going && self.asks.is_none() {
+            if !path.communities.contains(&GOING) {
+                path.communities.push(GOING);
+            }
+            if !matches!(is_to, Is::OfOtherAs(_)) {
+                path.preference = Some(0);
+            }
+        }
         Some(path)
     }
 }
+
+/// The community GRACEFUL_SHUTDOWN.
+const GOING: u32 = 0xffff_0000;
 
 /// Whether somebody who asks by an NLRI is told of routes with these targets: bit by bit.
 pub fn asks_for(nlri: &[u8], targets: &[u64]) -> bool {

@@ -10,12 +10,13 @@ use protocol_bgp::update::Scan;
 
 use super::model::{Attributes, Is, Model, Prefix, asks_for};
 use super::several::Several;
+pub use super::steps::Step;
 use super::wire::{self, Paths};
 use crate::bounds::{Bound, Then};
 use crate::groups::Identity;
 use crate::groups::group::Limits;
 use crate::leaks::Relation;
-use crate::own::{Kind, Own, Source};
+use crate::own::{Kind, Lowers, Own, Source};
 use crate::reflector::Reflector;
 use crate::table::Rules;
 
@@ -35,41 +36,6 @@ const OTHER_AS: u32 = 64_501;
 
 /// A peer that says anything, of which the plain one is told nothing.
 pub const STRANGER: u16 = PEERS.len() as u16;
-
-/// What happens.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// The session of a peer stands.
-    Open(u16),
-    /// It has ended, and the peer's paths with it.
-    Close(u16),
-    /// It has ended, and the peer's paths stay.
-    Lose(u16),
-    /// A peer is to say all again.
-    Mark(u16),
-    /// It has.
-    Sweep(u16),
-    /// A peer says paths to prefixes of these numbers.
-    Announce(u16, Vec<u8>, Attributes),
-    /// It takes them back.
-    Withdraw(u16, Vec<u8>),
-    /// It wants to be told all again.
-    Refresh(u16),
-    /// It asks for route targets, by these numbers of [`wire::ASKED`].
-    Ask(u16, Vec<u8>, Attributes),
-    /// It asks for those no more.
-    AskNoMore(u16, Vec<u8>),
-    /// It has asked for all that it asks for.
-    HasAsked(u16),
-    /// That is waited for no more.
-    Expire(u16),
-    /// It takes this many bytes.
-    Take(u16, usize),
-    /// The reflector does a part of what there is to do.
-    Work,
-    /// The stranger says this in an UPDATE.
-    Hear(Vec<u8>),
-}
 
 /// Both reflectors.
 #[derive(Debug)]
@@ -150,7 +116,8 @@ impl Trial {
             Step::Open(STRANGER) if self.stranger.is_none() => {
                 self.sweep_all(STRANGER);
                 let identities = self.identities(0);
-                self.reflector.open(STRANGER, source(Kind::Client, 9, STRANGER), identities);
+                let stranger = source(Kind::Client, 9, STRANGER, Lowers::Nothing);
+                self.reflector.open(STRANGER, stranger, identities);
                 self.stranger = Some(self.reading(STRANGER));
             }
             Step::Close(STRANGER) if self.stranger.take().is_some() => {
@@ -230,6 +197,14 @@ impl Trial {
                 self.reflector.begin_constrained(peer);
                 self.begun[usize::from(peer)] = true;
             }
+            Step::Drain(peer, is_drained) if usize::from(peer) < PEERS.len() => {
+                self.models().for_each(|(_, model)| match is_drained {
+                    true => drop(model.drained.insert(peer)),
+                    false => drop(model.drained.remove(&peer)),
+                });
+                self.reflector.lower(peer, self.lowers(peer));
+                self.reflector.regroup(peer, self.identities(peer));
+            }
             Step::Refresh(peer) if self.is_open(peer) => {
                 let families = self.families();
                 families.iter().for_each(|family| self.reflector.refresh(peer, family));
@@ -300,7 +275,8 @@ impl Trial {
         self.sweep_all(peer);
         let identifier = self.model.peers[usize::from(peer)].1;
         let identities = self.identities(peer);
-        self.reflector.open(peer, source(kind(peer), identifier, peer), identities);
+        let source = source(kind(peer), identifier, peer, self.lowers(peer));
+        self.reflector.open(peer, source, identities);
         let most = u32::try_from(self.model.most).unwrap_or(u32::MAX);
         let mut bounds = [Bound::NONE; FAMILIES.len()];
         bounds[self.family() as usize] = Bound { most, then: Then::Refuse, ..Bound::NONE };
@@ -425,6 +401,15 @@ impl Trial {
         }
     }
 
+    /// Which paths of a peer have the lowest preference.
+    fn lowers(&self, peer: u16) -> Lowers {
+        match (self.model.drained.contains(&peer), is_external(peer)) {
+            (true, _) => Lowers::All,
+            (false, true) => Lowers::Marked,
+            (false, false) => Lowers::Nothing,
+        }
+    }
+
     /// What a peer is told depends on; the stranger is as the first one.
     fn identities(&self, peer: u16) -> Vec<Identity> {
         let is_asked = self.asked.is_some() && !UNASKED.contains(&peer);
@@ -442,6 +427,7 @@ impl Trial {
                 tells_default: is_for_client,
                 has_enhanced_refresh: false,
                 paths_max: if self.path_ids(peer).contains(family) { self.several.most } else { 0 },
+                drains: self.model.drained.contains(&peer) && family != Family::RouteTarget,
             }
         };
         own.map(identity).collect()
@@ -468,8 +454,8 @@ fn kind(peer: u16) -> Kind {
     }
 }
 
-fn source(kind: Kind, identifier: u32, peer: u16) -> Source {
-    Source { kind, identifier, address: u128::from(peer) }
+fn source(kind: Kind, identifier: u32, peer: u16, lowers: Lowers) -> Source {
+    Source { kind, identifier, address: u128::from(peer), lowers }
 }
 
 /// Peers that ask for no route targets, and are told everything.

@@ -24,6 +24,8 @@ use crate::table::{Log, Place, Slots};
 
 mod progress;
 
+mod moving;
+
 pub use progress::{At, Progress, Shown};
 
 /// A group.

@@ -7,7 +7,7 @@ use protocol_bgp::path;
 use protocol_bgp::rules::{Fault, Finding, Reading};
 use protocol_bgp::update::{Field, Scan, Update};
 
-use super::{Reflector, Rib, Sweep};
+use super::{Gone, Reflector, Rib, Sweep, Swept};
 use crate::known::{Known, candidate, parts, put};
 use crate::leaks::{Heard, knows, mark};
 use crate::membership::Delta;
@@ -222,10 +222,10 @@ impl Reflector {
         count
     }
 
-    /// Takes away paths of peers that are gone. Returns whether there are more.
+    /// Takes away paths of peers that are gone, and looks at others anew. Returns whether there are more.
     pub(super) fn go_on_sweeping(&mut self) -> bool {
         let Some(sweep) = self.sweeps.first_mut() else { return false };
-        let Sweep { family, peer, cursor, only_stale } = *sweep;
+        let Sweep { family, peer, cursor, what, is_session } = *sweep;
         let rib = &mut self.ribs[family as usize];
         let end = rib.family.routes().end();
         let last = end.min(cursor.saturating_add(SWEPT_MAX));
@@ -235,8 +235,17 @@ impl Reflector {
         }
         let (mut going, mut delta, mut gone) = (Vec::new(), Delta::default(), 0);
         for number in cursor..last {
+            if what == Swept::Anew {
+                let Reflector { attributes, sets, sources, .. } = self;
+                let judge = |path: &Path| candidate(path, attributes, sources);
+                if let Some(change) = rib.family.judge_anew(number, peer, judge) {
+                    note_had(rib, &change, attributes, sets);
+                }
+                continue;
+            }
             let paths = rib.family.routes().paths(number);
-            let is_meant = |path: &&Path| path.peer == peer && (path.is_stale || !only_stale);
+            let is_meant =
+                |path: &&Path| path.peer == peer && (path.is_stale || what == Swept::All);
             going.extend(paths.filter(is_meant).map(|path| path.identifier));
             for identifier in going.drain(..) {
                 let Reflector { attributes, rests, sets, sources, .. } = self;
@@ -244,6 +253,10 @@ impl Reflector {
                 let change = rib.family.withdraw_of(number, (peer, identifier), judge);
                 let Some(change) = change else { continue };
                 gone += u32::from(change.ended.is_some());
+                if let Some(gone) = self.gone.as_mut().filter(|_| is_session) {
+                    let key = rib.family.routes().with_key(number, |key| key.into());
+                    gone.push(Gone { peer, family, path_id: identifier, key });
+                }
                 if family == Family::RouteTarget {
                     let membership = &mut self.memberships[usize::from(peer)];
                     let remove = |key: &[u8]| membership.remove(key, &mut delta);

@@ -182,7 +182,7 @@ impl Family {
         let before = self.routes.route(number).best().copied();
         let ended = self.routes.put(number, path);
         let is_same = Path::tell_the_same(ended.as_ref(), Some(&path));
-        let is_noted = !is_same && self.choose(number, before, ended.as_ref(), judge);
+        let is_noted = !is_same && self.choose(number, before, (ended.as_ref(), None), judge);
         Some(Change { ended, is_noted, number, before })
     }
 
@@ -207,7 +207,7 @@ impl Family {
     ) -> Option<Change> {
         let before = self.routes.route(number).best().copied();
         let ended = self.routes.take(number, told)?;
-        let is_noted = self.choose(number, before, Some(&ended), judge);
+        let is_noted = self.choose(number, before, (Some(&ended), None), judge);
         Some(Change { ended: Some(ended), is_noted, number, before })
     }
 
@@ -238,13 +238,33 @@ impl Family {
         self.routes.mark(peer);
     }
 
-    /// Chooses the best path of a route whose paths have changed, of which one may have ended.
-    /// Returns whether that was noted.
+    /// The paths of a peer count otherwise than before: chooses the best one of a route anew. One of
+    /// the peer's is told anew in any case. `None` where the peer has none.
+    pub fn judge_anew(
+        &mut self,
+        number: u32,
+        peer: u16,
+        judge: impl Fn(&Path) -> Candidate,
+    ) -> Option<Change> {
+        self.routes.paths(number).find(|path| path.peer == peer)?;
+        let before = self.routes.route(number).best().copied();
+        let is_noted = self.choose(number, before, (None, Some(peer)), judge);
+        Some(Change { ended: None, is_noted, number, before })
+    }
+
+    /// Notes that others have to be told of a route.
+    fn note(&mut self, number: u32) {
+        let place = self.log.push(number);
+        self.routes.note(number, place.short());
+    }
+
+    /// Chooses the best path of a route whose paths have changed, of which one may have ended and
+    /// those of a peer may count otherwise. Returns whether that was noted.
     fn choose(
         &mut self,
         number: u32,
         before: Option<Path>,
-        ended: Option<&Path>,
+        (ended, anew): (Option<&Path>, Option<u16>),
         judge: impl Fn(&Path) -> Candidate,
     ) -> bool {
         self.candidates.clear();
@@ -259,27 +279,33 @@ impl Family {
             drop(paths);
         }
         let after = self.routes.route(number).best();
-        let is_noted = self.tells_all || !Path::tell_the_same(after, before.as_ref());
+        let is_anew = after.is_some_and(|path| anew == Some(path.peer));
+        let is_noted = self.tells_all || is_anew || !Path::tell_the_same(after, before.as_ref());
         if self.has_slots || !self.lost.routes.is_empty() {
-            return self.note_paths(number, ended, is_noted);
+            return self.note_paths(number, (ended, anew), is_noted);
         }
         if is_noted {
-            let place = self.log.push(number);
-            self.routes.note(number, place.short());
+            self.note(number);
         }
         is_noted
     }
 
     /// Notes which paths of a route have changed, and whether the best one has. Returns whether
     /// anybody has to be told.
-    fn note_paths(&mut self, number: u32, ended: Option<&Path>, is_best: bool) -> bool {
+    fn note_paths(
+        &mut self,
+        number: u32,
+        (ended, anew): (Option<&Path>, Option<u16>),
+        is_best: bool,
+    ) -> bool {
         let known = self.lost.get(number);
         let lost = known.map_or(Slots::NONE, |known| known.1);
         let (mut changed, mut gone) = (Slots::NONE, Slots::NONE);
         if self.has_slots {
             let ended = ended.map_or(Slots::NONE, |path| Slots::of(path.slot));
             (changed, gone) = self.routes.give_slots(number, ended, lost);
-            changed = changed.or(ended);
+            let theirs = self.routes.paths(number).filter(|path| anew == Some(path.peer));
+            changed = theirs.map(|path| Slots::of(path.slot)).fold(changed.or(ended), Slots::or);
         }
         if changed.is_empty() && !is_best {
             return false;

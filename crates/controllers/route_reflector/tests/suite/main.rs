@@ -16,7 +16,11 @@ mod lab;
 
 mod reflected;
 
+mod heard;
+
 mod monitors;
+
+mod orders;
 
 mod reflection;
 

@@ -17,7 +17,12 @@ fn attributes() -> impl Strategy<Value = Attributes> {
         prop::option::weighted(0.2, prop_oneof![Just(1_u32), Just(9), Just(IDENTIFIER)]);
     let clusters = prop::collection::vec(prop_oneof![4 => 5..7_u32, 1 => Just(IDENTIFIER)], 0..2);
     let communities = prop::collection::vec(
-        prop_oneof![8 => Just(1_u32), 1 => Just(0xffff_ff01), 1 => Just(0xffff_ff02)],
+        prop_oneof![
+            8 => Just(1_u32),
+            1 => Just(0xffff_ff01),
+            1 => Just(0xffff_ff02),
+            1 => Just(0xffff_0000),
+        ],
         0..2,
     );
     let targets = prop::collection::vec(prop::sample::select(&TARGETS[..]), 0..3);
@@ -51,6 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(peer, prefixes, it)| Step::Announce(peer, prefixes, it)),
         3 => (peer.clone(), prefixes).prop_map(|(peer, prefixes)| Step::Withdraw(peer, prefixes)),
         1 => peer.clone().prop_map(Step::Refresh),
+        1 => (peer.clone(), any::<bool>()).prop_map(|(peer, is_drained)| Step::Drain(peer, is_drained)),
         6 => (peer, 30..400_usize).prop_map(|(peer, room)| Step::Take(peer, room)),
         4 => Just(Step::Work),
     ]

@@ -7,7 +7,7 @@ use controller_route_reflector::fuzz::model::Attributes;
 use controller_route_reflector::fuzz::wire::{self, Paths};
 use controller_route_reflector::groups::Identity;
 use controller_route_reflector::groups::group::Limits;
-use controller_route_reflector::own::{Kind, Own, Source};
+use controller_route_reflector::own::{Kind, Lowers, Own, Source};
 use controller_route_reflector::reflector::Reflector;
 use controller_route_reflector::table::Rules;
 use protocol_bgp::builder::Writing;
@@ -56,10 +56,12 @@ impl Bench {
             is_constrained: false,
             tells_default: false,
             has_enhanced_refresh: false,
+            drains: false,
             paths_max,
         };
         let identifier = u32::from(peer) + 100;
-        let source = Source { kind: Kind::Client, identifier, address: u128::from(peer) };
+        let (kind, lowers) = (Kind::Client, Lowers::Nothing);
+        let source = Source { kind, identifier, address: u128::from(peer), lowers };
         self.reflector.open(peer, source, [identity]);
         self.known.insert(peer, Paths::new());
     }

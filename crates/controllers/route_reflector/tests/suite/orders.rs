@@ -186,7 +186,7 @@ fn groups(lab: &Lab) -> usize {
 /// Five routers, of which the last one is of another AS: each has its route, and all but the fourth
 /// have one that all tell.
 fn site(keys: Value) -> Lab {
-    let common = (Family::Ipv4Unicast, (24, [203, 0, 113, 0]), 0);
+    let common = (Family::Ipv4Unicast, (24, [203, 0, 113, 0]));
     let routers = (1..=5).map(|node| {
         let mut own = routes(node, 1);
         let mut session = client(node);
@@ -290,7 +290,7 @@ fn routes_that_are_about_to_go_are_preferred_least() {
         let mut lab = site(json!({"graceful-shutdown": honours}));
         let tell = |lab: &mut Lab, node: usize, communities: Vec<u32>, path: Vec<u32>| {
             lab.change(node, |router| {
-                let common = (Family::Ipv4Unicast, (24, [203, 0, 113, 0]), 0);
+                let common = (Family::Ipv4Unicast, (24, [203, 0, 113, 0]));
                 let one = router.own.get_mut(&common).expect("a route");
                 (one.communities, one.path) = (communities, path);
             });

@@ -1,6 +1,7 @@
 //! What a session's routes count for, and what its peer is told, by what was agreed on.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use protocol_bgp::builder::Writing;
 use protocol_bgp::capabilities::Role;
@@ -10,18 +11,19 @@ use protocol_bgp::negotiated::Negotiated;
 use crate::groups::Identity;
 use crate::leaks;
 use crate::own::{Kind, Source};
+use crate::policy::Policy;
 
 /// Who tells the routes of a session.
-pub(crate) fn source(kind: Kind, identifier: u32, address: IpAddr) -> Source {
+pub(crate) fn source(kind: Kind, identifier: u32, address: IpAddr, group: u16) -> Source {
     let address = match address {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),
     };
-    Source { kind, identifier, address }
+    Source { kind, identifier, address, group }
 }
 
 /// What a peer is to the reflector, and what it is told beside that.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Terms {
     /// What it is.
     pub kind: Kind,
@@ -33,11 +35,13 @@ pub(crate) struct Terms {
     pub local: IpAddr,
     /// Whether it is asked for all routes by the default route target.
     pub tells_default: bool,
+    /// The policy by which it is told; `None` where it is told everything.
+    pub policy: Option<Arc<Policy>>,
 }
 
 /// What a peer is told depends on, for each family that was agreed on.
 pub(crate) fn identities(terms: Terms, negotiated: &Negotiated) -> impl Iterator<Item = Identity> {
-    let Terms { kind, role, next_hop, local, tells_default } = terms;
+    let Terms { kind, role, next_hop, local, tells_default, policy } = terms;
     let Negotiated { writing, has_enhanced_refresh, .. } = *negotiated;
     let has_targets = writing.families.contains(Family::RouteTarget);
     writing.families.iter().map(move |family| {
@@ -58,6 +62,7 @@ pub(crate) fn identities(terms: Terms, negotiated: &Negotiated) -> impl Iterator
             is_constrained: has_targets && CONSTRAINED.contains(&family),
             tells_default: asks && tells_default,
             has_enhanced_refresh,
+            policy: policy.clone(),
         }
     })
 }

@@ -30,6 +30,7 @@ use crate::metrics::metrics;
 use crate::monitors::Monitors;
 use crate::own::Own;
 use crate::peers::{Entry, Peers, holds};
+use crate::policy::Policies;
 use crate::reflector::Reflector;
 use crate::restarting::Restarting;
 use crate::show::show;
@@ -53,6 +54,7 @@ mod others;
 pub struct RouteReflector {
     config: Config,
     peers: Peers,
+    policies: Policies,
     reflector: Reflector,
     /// Files of MRT; `None` where there are none.
     dumps: Option<Dumps>,
@@ -120,6 +122,7 @@ impl Controller for RouteReflector {
             dumps,
             monitors,
             peers,
+            policies: Policies::new(config, Policies::default()),
             random,
             reading: Vec::new(),
             departing: VecDeque::new(),
@@ -175,7 +178,7 @@ impl Controller for RouteReflector {
 
 impl RouteReflector {
     fn seen(&self, now: Time) -> Seen<'_> {
-        Seen { peers: &self.peers, reflector: &self.reflector, now }
+        Seen { peers: &self.peers, policies: &self.policies, reflector: &self.reflector, now }
     }
 
     fn arrive(&mut self, arrival: Arrival<'_>, now: Time) {
@@ -251,6 +254,9 @@ impl RouteReflector {
             prefixes_max: keys.prefixes_max.clone(),
             role: keys.role,
             role_strict: keys.role_strict,
+            import: keys.import.clone(),
+            export: keys.export.clone(),
+            group: keys.group.clone(),
         };
         self.peers.add(&self.config, &keys, Some(network), &mut self.random)
     }

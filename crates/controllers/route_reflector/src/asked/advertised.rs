@@ -1,6 +1,8 @@
 //! The table `advertised`: what a peer is told, as it is told; of a route that is sought also why
 //! it is not. How far the peer is in hearing of it is in the table `peers`.
 
+use std::borrow::Cow;
+
 use controller_kit::{Asked, Page, Unanswered};
 use protocol_bgp::families::{Family, FamilySet};
 use serde_json::{Map, Value, json};
@@ -16,6 +18,7 @@ use crate::groups::export::{DEFAULT_TARGET, Exported};
 use crate::groups::view::View;
 use crate::lines::age;
 use crate::own::Kind;
+use crate::policy::Decision;
 use crate::table::Path;
 
 /// A page of it.
@@ -51,8 +54,8 @@ pub(super) fn page(seen: Seen<'_>, asked: &Asked<'_>) -> Result<Page, Unanswered
         }
         let reader = Reader { seen, view, identity: group.identity(), number };
         match reader.told(at) {
-            Ok(path) => {
-                let (row, bytes) = reader.row(at, &path, &mut exported);
+            Ok((path, decision)) => {
+                let (row, bytes) = reader.row(at, (&path, decision), &mut exported);
                 room.push(Value::Object(row), bytes);
             }
             Err(why) if wanted.is_one() => {
@@ -106,22 +109,37 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// The path of a route that the peer is told, or why it is told none.
-    fn told(self, at: u32) -> Result<Path, &'static str> {
+    fn told(self, at: u32) -> Result<(Path, Option<Decision>), Cow<'static, str>> {
         let Reader { seen, view, identity, number } = self;
         let is_default = || view.routes.with_key(at, |key| key == DEFAULT_TARGET);
         if identity.family == Family::RouteTarget && identity.tells_default && is_default() {
-            return Err("the reflector asks for all routes itself (`default-target`)");
+            return Err("the reflector asks for all routes itself (`default-target`)".into());
         }
-        let Some(path) = identity.chooses(view, at) else { return Err(self.why_for_nobody(at)) };
+        let Some(path) = identity.chooses(view, at) else {
+            return Err(self.why_for_nobody(at).into());
+        };
         if path.peer == number && !identity.tells_teller() {
-            return Err("the best path is the peer's own");
+            return Err("the best path is the peer's own".into());
         }
         let targets = view.sets.get(view.targets_of(&path));
         let membership = seen.reflector.membership(number).map(|(membership, _)| membership);
         if identity.is_constrained && !membership.is_some_and(|it| it.wants(&targets)) {
-            return Err("the peer does not ask for its route targets");
+            return Err("the peer does not ask for its route targets".into());
         }
-        Ok(path)
+        let Some(policy) = &identity.policy else { return Ok((path, None)) };
+        let named = view.routes.with_key(at, |key| policy.of_prefix(identity.family, key));
+        let about = (path.attributes, path.peer, named);
+        let decision = view.decides(policy, identity.family, about);
+        match decision {
+            Some(decision) if decision.is_accepted => Ok((path, Some(decision))),
+            _ if policy.is_of_nobody() => {
+                Err("a peer of another AS without `export` is told nothing (RFC 8212)".into())
+            }
+            decision => {
+                let rule = policy.rule(decision.and_then(|decision| decision.rule));
+                Err(format!("its policy `{}` rejects it: {rule}", policy.name()).into())
+            }
+        }
     }
 
     /// Why no peer of the group is told of a route.
@@ -148,7 +166,12 @@ impl Reader<'_> {
     }
 
     /// The entry of a route that the peer is told.
-    fn row(self, at: u32, path: &Path, exported: &mut Exported) -> (Map<String, Value>, usize) {
+    fn row(
+        self,
+        at: u32,
+        (path, decision): (&Path, Option<Decision>),
+        exported: &mut Exported,
+    ) -> (Map<String, Value>, usize) {
         let Reader { seen, view, identity, .. } = self;
         let mut row = head(view, identity.family, at);
         row.insert("status".to_owned(), json!("told"));
@@ -157,7 +180,7 @@ impl Reader<'_> {
         let Some(known) = view.attributes.known(path.attributes) else { return (row, 0) };
         let source = &view.sources[usize::from(path.peer)];
         let bytes = view.attributes.bytes_of(path.attributes);
-        identity.export(view.own, source, (known, bytes), exported);
+        identity.export(view.own, source, (known, bytes), decision.as_ref(), exported);
         let written = describe(&exported.next_hop, &exported.block, &mut row);
         (row, written)
     }

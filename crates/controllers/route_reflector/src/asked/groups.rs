@@ -54,8 +54,8 @@ fn row(seen: Seen<'_>, family: Family, number: u32, group: &Group) -> Value {
 
 /// What tells the group from others, but for its family and the kind of its peers.
 fn words(identity: &Identity) -> Vec<String> {
-    let Identity { writing, next_hop, is_constrained, tells_default, has_enhanced_refresh, .. } =
-        identity;
+    let Identity { writing, next_hop, is_constrained, tells_default, .. } = identity;
+    let Identity { has_enhanced_refresh, policy, .. } = identity;
     let said = [
         (*is_constrained, "route-targets"),
         (*tells_default, "default-target"),
@@ -66,7 +66,11 @@ fn words(identity: &Identity) -> Vec<String> {
         (writing.len_max > protocol_bgp::message::LEN_MAX, "extended-messages"),
     ];
     let said = said.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| (*word).to_owned());
-    said.chain(next_hop.map(|address| format!("next-hop={address}"))).collect()
+    let policy = policy.as_ref().map(|policy| match policy.is_of_nobody() {
+        true => "nothing".to_owned(),
+        false => format!("policy={}", policy.name()),
+    });
+    said.chain(next_hop.map(|address| format!("next-hop={address}"))).chain(policy).collect()
 }
 
 /// Peers of a group that are named.

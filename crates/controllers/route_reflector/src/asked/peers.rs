@@ -2,7 +2,7 @@
 
 use controller_kit::table::FOR;
 use controller_kit::{Asked, Page, Unanswered};
-use protocol_bgp::families::FamilySet;
+use protocol_bgp::families::{FAMILIES, FamilySet};
 use protocol_bgp::peer::State;
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use super::room::Room;
 use super::seen::Seen;
 use crate::groups::group::At;
 use crate::lines::age;
-use crate::peers::Entry;
+use crate::peers::{Entry, Wishes};
 
 /// A page of it. Its entries are in the order of the numbers of peers.
 pub(super) fn page(seen: Seen<'_>, asked: &Asked<'_>) -> Result<Page, Unanswered> {
@@ -115,6 +115,21 @@ fn row(seen: Seen<'_>, number: u16, entry: &Entry) -> Value {
     if network.is_some() {
         put("dynamic", json!(true));
     }
+    let Wishes { import, export, group } = &entry.wishes;
+    for (key, name) in [("import", import), ("export", export)] {
+        let policy = seen.policies.of(name.as_ref(), *kind);
+        match &policy {
+            Some(policy) if policy.is_of_nobody() => put(key, json!(NO_POLICY)),
+            _ => name.iter().for_each(|name| put(key, json!(name))),
+        }
+    }
+    group.iter().for_each(|group| put("group", json!(group)));
+    let refused =
+        FAMILIES.iter().map(|row| u64::from(seen.reflector.refused_by_policy(number, row.family)));
+    let refused: u64 = refused.sum();
+    if refused > 0 {
+        put("refused-by-policy", json!(refused));
+    }
     put("updates", json!(counters.updates));
     if entry.malformed > 0 {
         put("malformed", json!(entry.malformed));
@@ -155,6 +170,9 @@ pub(crate) const STATES: [State; 6] = [
     State::Established,
 ];
 
+/// What stands in the place of the policy of a peer that needs one and has none.
+const NO_POLICY: &str = "none: nothing (RFC 8212)";
+
 /// The word for every state but the last one.
 const DOWN: &str = "down";
 
@@ -172,6 +190,7 @@ const COLUMNS: &[&str] = &[
     "told",
     "lag-bytes",
     "targets",
+    "refused-by-policy",
     "last",
     "failing",
 ];

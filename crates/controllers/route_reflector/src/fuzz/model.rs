@@ -7,6 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol_bgp::capabilities::Role;
 
+pub use super::path::{Attributes, Prefix};
+use super::policy::{Passed, pass};
+use crate::config::PolicyKeys;
+
 /// What a peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Is {
@@ -17,24 +21,6 @@ pub enum Is {
     /// A speaker of another AS, which is this one.
     OfOtherAs(u32),
 }
-
-/// The attributes of a path, as far as tests use some.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "they are those of the standard")]
-pub struct Attributes {
-    pub next_hop: [u8; 4],
-    pub path: Vec<u32>,
-    pub med: Option<u32>,
-    pub preference: Option<u32>,
-    pub originator: Option<u32>,
-    pub clusters: Vec<u32>,
-    pub communities: Vec<u32>,
-    pub targets: Vec<u64>,
-    pub otc: Option<u32>,
-}
-
-/// The length and the address of a prefix.
-pub type Prefix = (u8, [u8; 4]);
 
 /// The reflector, of one family of routes.
 #[derive(Clone, Debug)]
@@ -56,6 +42,8 @@ pub struct Model {
     pub most: usize,
     /// The own part in the relation with the ASes of some peers.
     pub roles: BTreeMap<u16, Role>,
+    /// The policies by which routes of some peers are taken, and by which some peers are told.
+    pub policies: [BTreeMap<u16, PolicyKeys>; 2],
 }
 
 impl Model {
@@ -63,7 +51,8 @@ impl Model {
     pub fn new(asn: u32, identifier: u32, peers: Vec<(Is, u32)>) -> Model {
         let (paths, stale) = (BTreeMap::new(), BTreeSet::new());
         let (asks, most, roles) = (None, usize::MAX, BTreeMap::new());
-        Model { asn, identifier, peers, paths, stale, asks, most, roles }
+        let policies = [BTreeMap::new(), BTreeMap::new()];
+        Model { asn, identifier, peers, paths, stale, asks, most, roles, policies }
     }
 
     /// A peer says a path; one that has been here takes the place of the one before, too.
@@ -88,7 +77,15 @@ impl Model {
         let is_there = self.paths.contains_key(&(prefix, peer));
         let count = self.paths.keys().filter(|(_, of)| *of == peer).count();
         self.withdraw(peer, prefix);
-        if !has_been_here && !is_leak && (is_there || count < self.most) {
+        let attributes = match self.policies[0].get(&peer) {
+            Some(policy) => pass(policy, group(peer), prefix, &attributes).map(|it| it.path),
+            None => Some(attributes),
+        };
+        if let Some(attributes) = attributes
+            && !has_been_here
+            && !is_leak
+            && (is_there || count < self.most)
+        {
             self.paths.insert((prefix, peer), attributes);
         }
     }
@@ -127,9 +124,9 @@ impl Model {
                 (self.peers[usize::from(from)].0, self.peers[usize::from(peer)].0);
             if self.asks.is_some() && (is_from, is_to) == (Is::Other, Is::Other) {
                 let (from, path) = self.best(prefix, |is| is == Is::Client)?;
-                return Some((prefix, self.as_told(from, peer, path)?));
+                return Some((prefix, self.as_told(prefix, from, peer, path)?));
             }
-            Some((prefix, self.as_told(from, peer, path)?))
+            Some((prefix, self.as_told(prefix, from, peer, path)?))
         });
         let mut told: BTreeMap<Prefix, Attributes> = told.collect();
         if let Some((next_hop, prefix)) = self.asks
@@ -164,18 +161,24 @@ impl Model {
         })
     }
 
-    fn as_told(&self, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
+    fn as_told(&self, prefix: Prefix, from: u16, to: u16, said: &Attributes) -> Option<Attributes> {
         let ((is_from, identifier), (is_to, _)) =
             (self.peers[usize::from(from)], self.peers[usize::from(to)]);
-        let mut path = path.clone();
         let hears_itself = self.asks.is_some() && is_to == Is::Client;
-        if from == to && !hears_itself || path.communities.contains(&0xffff_ff02) {
+        if from == to && !hears_itself || said.communities.contains(&0xffff_ff02) {
             return None;
         }
+        let (mut path, sets_med) = match self.policies[1].get(&to) {
+            Some(policy) => {
+                let Passed { path, sets_med } = pass(policy, group(from), prefix, said)?;
+                (path, sets_med)
+            }
+            None => (said.clone(), false),
+        };
         match (is_from, is_to) {
             (Is::Other, Is::Other) => return None,
             (_, Is::OfOtherAs(_)) => {
-                if path.communities.contains(&0xffff_ff01) {
+                if said.communities.contains(&0xffff_ff01) {
                     return None;
                 }
                 path.path.insert(0, self.asn);
@@ -188,7 +191,8 @@ impl Model {
                         path.otc = path.otc.or(Some(self.asn));
                     }
                 }
-                (path.med, path.preference, path.originator) = (None, None, None);
+                path.med = path.med.filter(|_| sets_med);
+                (path.preference, path.originator) = (None, None);
                 path.clusters.clear();
             }
             (Is::OfOtherAs(_), _) => path.preference = Some(path.preference.unwrap_or(100)),
@@ -202,6 +206,11 @@ impl Model {
         }
         Some(path)
     }
+}
+
+/// The group of a peer: none, or one of two.
+pub fn group(peer: u16) -> &'static str {
+    ["", "a", "b"][usize::from(peer % 3)]
 }
 
 /// Whether somebody who asks by an NLRI is told of routes with these targets: bit by bit.

@@ -1,5 +1,7 @@
 //! The reflector beside the plain one: peers come, tell, are told, lag and go.
 
+use std::sync::Arc;
+
 use protocol_bgp::builder::{Writing, write_end_of_rib};
 use protocol_bgp::capabilities::Role;
 use protocol_bgp::families::{FAMILIES, Family, FamilySet};
@@ -8,13 +10,16 @@ use protocol_bgp::message::{Kind as Message, LEN_MAX};
 use protocol_bgp::rules::Reading;
 use protocol_bgp::update::Scan;
 
-use super::model::{Attributes, Is, Model, Prefix, asks_for};
+use super::model::{Attributes, Is, Model, Prefix, asks_for, group};
+use super::policy::draw;
+pub use super::step::Step;
 use super::wire::{self, Table};
 use crate::bounds::{Bound, Then};
 use crate::groups::Identity;
 use crate::groups::group::Limits;
 use crate::leaks::Relation;
 use crate::own::{Kind, Own, Source};
+use crate::policy::{Groups, Policy};
 use crate::reflector::Reflector;
 use crate::table::Rules;
 
@@ -32,41 +37,6 @@ const OTHER_AS: u32 = 64_501;
 
 /// A peer that says anything, of which the plain one is told nothing.
 pub const STRANGER: u16 = PEERS.len() as u16;
-
-/// What happens.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// The session of a peer stands.
-    Open(u16),
-    /// It has ended, and the peer's paths with it.
-    Close(u16),
-    /// It has ended, and the peer's paths stay.
-    Lose(u16),
-    /// A peer is to say all again.
-    Mark(u16),
-    /// It has.
-    Sweep(u16),
-    /// A peer says paths to prefixes of these numbers.
-    Announce(u16, Vec<u8>, Attributes),
-    /// It takes them back.
-    Withdraw(u16, Vec<u8>),
-    /// It wants to be told all again.
-    Refresh(u16),
-    /// It asks for route targets, by these numbers of [`wire::ASKED`].
-    Ask(u16, Vec<u8>, Attributes),
-    /// It asks for those no more.
-    AskNoMore(u16, Vec<u8>),
-    /// It has asked for all that it asks for.
-    HasAsked(u16),
-    /// That is waited for no more.
-    Expire(u16),
-    /// It takes this many bytes.
-    Take(u16, usize),
-    /// The reflector does a part of what there is to do.
-    Work,
-    /// The stranger says this in an UPDATE.
-    Hear(Vec<u8>),
-}
 
 /// Both reflectors.
 #[derive(Debug)]
@@ -128,6 +98,22 @@ impl Trial {
     pub fn related(mut self, own: Option<Role>) -> Trial {
         self.model.roles = own.into_iter().map(|own| (STRANGER - 1, own)).collect();
         self
+    }
+
+    /// Both with policies that are drawn: of what some peers tell, and of what some are told. Where
+    /// there are route targets there are none.
+    pub fn policed(mut self, seed: u64) -> Trial {
+        for (at, peers) in [[0, 2, 4], [1, 3, 4]].into_iter().enumerate() {
+            let drawn = (0..).map(|number| draw(seed + number * 2 + at as u64));
+            self.model.policies[at] = peers.into_iter().zip(drawn).collect();
+        }
+        self
+    }
+
+    /// The policy of a peer for what it tells, or for what it is told.
+    fn policy(&self, at: usize, peer: u16) -> Option<Arc<Policy>> {
+        let keys = self.model.policies[at].get(&peer)?;
+        Some(Arc::new(Policy::new(keys, &mut groups())))
     }
 
     /// Lets something happen; what cannot happen now does not.
@@ -221,6 +207,13 @@ impl Trial {
                 self.reflector.begin_constrained(peer);
                 self.begun[usize::from(peer)] = true;
             }
+            Step::Police(peer, seed) if self.asked.is_none() && peer < STRANGER => {
+                self.model.policies[1].insert(peer, draw(seed));
+                if self.is_open(peer) {
+                    let policy = self.policy(1, peer);
+                    self.reflector.export_by(peer, policy.as_ref());
+                }
+            }
             Step::Refresh(peer) if self.is_open(peer) => {
                 let families = self.families();
                 families.iter().for_each(|family| self.reflector.refresh(peer, family));
@@ -292,6 +285,7 @@ impl Trial {
         let identifier = self.model.peers[usize::from(peer)].1;
         let identities = self.identities(peer);
         self.reflector.open(peer, source(kind(peer), identifier, peer), identities);
+        self.reflector.import_by(peer, self.policy(0, peer));
         let most = u32::try_from(self.model.most).unwrap_or(u32::MAX);
         let mut bounds = [Bound::NONE; FAMILIES.len()];
         bounds[self.family() as usize] = Bound { most, then: Then::Refuse, ..Bound::NONE };
@@ -454,6 +448,7 @@ impl Trial {
                 is_constrained: is_asked && family != Family::RouteTarget,
                 tells_default: is_for_client,
                 has_enhanced_refresh: false,
+                policy: self.policy(1, peer),
             }
         };
         own.map(identity).collect()
@@ -478,7 +473,20 @@ fn kind(peer: u16) -> Kind {
 }
 
 fn source(kind: Kind, identifier: u32, peer: u16) -> Source {
-    Source { kind, identifier, address: u128::from(peer) }
+    let group = match group(peer) {
+        "" => 0,
+        name => groups().number(name),
+    };
+    Source { kind, identifier, address: u128::from(peer), group }
+}
+
+/// The groups of peers.
+fn groups() -> Groups {
+    let mut groups = Groups::default();
+    for name in ["a", "b"] {
+        groups.number(name);
+    }
+    groups
 }
 
 /// Peers that ask for no route targets, and are told everything.

@@ -22,6 +22,8 @@ use crate::membership::{Delta, Membership};
 use crate::table::targets::SETS_MAX;
 use crate::table::{Log, Place};
 
+mod moving;
+
 mod progress;
 
 pub use progress::{At, Progress};
@@ -202,6 +204,7 @@ impl Group {
             return false;
         }
         let end = log.end().min(Place(mark + limits.routes as u64));
+        encoder.begin(&self.identity);
         while self.read < end {
             if let Some(number) = log.get(self.read)
                 && view.routes.route(number).changed == self.read.short()
@@ -283,6 +286,7 @@ impl Group {
             let end = view.routes.end();
             let last = end.min(mark.saturating_add(limits.routes as u32));
             let mut known = Vec::new();
+            encoder.begin(&self.identity);
             for number in mark..last {
                 let how = walk.how(view, number, &mut known);
                 if how.tells() && view.routes.is_used(number) {

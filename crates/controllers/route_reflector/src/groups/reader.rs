@@ -6,7 +6,7 @@ use crate::table::{Place, Route};
 
 /// A peer that reads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     /// The next chunk of the live stream; `None` if it follows none yet, or has lost its place.
     pub live: Option<u64>,
     /// The walk that it follows beside that, and the next chunk of it.
@@ -23,7 +23,7 @@ pub(super) struct Reader {
 
 /// What a peer has to be told of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Need {
+pub(crate) struct Need {
     /// From which route on it is told all that there are.
     pub all_from: u32,
     /// From which place in the log on it does not know what has become of routes; `None` if it

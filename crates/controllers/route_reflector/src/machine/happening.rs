@@ -14,7 +14,7 @@ use crate::dumps;
 use crate::leaks::Relation;
 use crate::lines::Before;
 use crate::own::Kind;
-use crate::peers::Entry;
+use crate::peers::{Entry, Wishes};
 use crate::reflector::Ending;
 
 impl RouteReflector {
@@ -26,12 +26,13 @@ impl RouteReflector {
         happen: impl FnOnce(&mut peer::Peer, &mut peer::Sink<'_>),
     ) {
         let RouteReflector { config, peers, reflector, reading, has_more, .. } = self;
-        let RouteReflector { lines, dumps, .. } = self;
+        let RouteReflector { lines, dumps, policies, .. } = self;
         let Some(entry) = peers.get_mut(number) else { return };
         let Entry { peer, kind, next_hop_self, kept, restart, local, .. } = entry;
-        let Entry { constrained_at, bounds, away, ended, malformed, told, .. } = entry;
+        let Entry { constrained_at, bounds, away, ended, malformed, told, wishes, .. } = entry;
+        let Entry { is_to_tell_again, .. } = entry;
         let has_happened = &mut self.restarting.has_happened;
-        let before = Before::of(peer);
+        let (before, established) = (Before::of(peer), peer.counters().established);
         let address = peer.config().peer;
         let (role, asn) = (peer.config().role, peer.config().peer_as);
         let next_hop = peer.config().local.filter(|_| *next_hop_self && *kind == Kind::External);
@@ -41,6 +42,7 @@ impl RouteReflector {
             next_hop,
             local: local.unwrap_or(config.identifier.into()),
             tells_default: config.default_target,
+            policy: None,
         };
         let (own_as, own_address) = (config.asn, *local);
         let ends = || dumps::ends(asn, own_as, address, own_address);
@@ -54,6 +56,7 @@ impl RouteReflector {
             match event {
                 peer::Event::Established(negotiated) => {
                     (*ended, *has_happened) = (FamilySet::NONE, true);
+                    *is_to_tell_again = false;
                     *reading = Some(negotiated.reading);
                     *restart = negotiated.restart;
                     let preserved = negotiated.restart.map_or(FamilySet::NONE, |it| it.preserved);
@@ -62,8 +65,12 @@ impl RouteReflector {
                         lost.for_each(|family| reflector.sweep(number, family, true));
                         *until = now.after(STALE);
                     }
-                    let source = source(*kind, negotiated.identifier, address);
+                    let group = policies.group(wishes.group.as_ref());
+                    let policy = policies.of(wishes.export.as_ref(), *kind);
+                    let terms = Terms { policy, ..terms.clone() };
+                    let source = source(*kind, negotiated.identifier, address, group);
                     reflector.open(number, source, identities(terms, negotiated));
+                    reflector.import_by(number, policies.of(wishes.import.as_ref(), *kind));
                     reflector.bound(number, *bounds);
                     reflector.relate(number, role.map(|own| Relation { own, asn }));
                     if let Some(dumps) = dumps {
@@ -127,8 +134,18 @@ impl RouteReflector {
         };
         happen(peer, &mut sink);
         lines.note(now, (peer, *kind), before, told);
+        if peer.counters().established > established {
+            let Wishes { import, export, .. } = wishes;
+            let is_none = |name: &Option<String>| {
+                policies.of(name.as_ref(), *kind).is_some_and(|policy| policy.is_of_nobody())
+            };
+            lines.unpoliced(now, address, (is_none(import), is_none(export)));
+        }
         if let Some(until) = *away {
             peer.wait(until);
+        }
+        if *is_to_tell_again {
+            *is_to_tell_again = !ask_again(peer, now);
         }
         // One that could take nothing may have waited for its turn.
         self.has_more |= !had_room && peer.room() > 0;
@@ -136,6 +153,18 @@ impl RouteReflector {
         self.departing.push_back(number);
         self.note();
     }
+}
+
+/// Asks a peer for all its routes again (RFC 2918). False where it takes no bytes now.
+fn ask_again(peer: &mut peer::Peer, now: Time) -> bool {
+    let mut messages = Vec::new();
+    let families = peer.negotiated().map_or(FamilySet::NONE, |agreed| agreed.reading.families);
+    families.iter().for_each(|family| Refresh::Wanted.write(family, &mut messages));
+    let has_room = messages.len() <= peer.room();
+    if has_room {
+        peer.send(messages, now);
+    }
+    has_room || families.is_empty()
 }
 
 /// For how long it is awaited that a peer has told which route targets it asks for (RFC 4684

@@ -285,6 +285,7 @@ fn identity(family: Family) -> Identity {
         is_constrained: false,
         tells_default: false,
         has_enhanced_refresh: false,
+        policy: None,
     }
 }
 

@@ -13,7 +13,7 @@ impl Reflector {
     /// Somebody who is no peer begins to read, and is told the table and its changes, as
     /// [`Reflector::open`] has it. The number is none of a peer.
     pub fn watch(&mut self, reader: u16, identities: impl IntoIterator<Item = Identity>) {
-        let source = Source { kind: Kind::Collector, identifier: 0, address: 0 };
+        let source = Source { kind: Kind::Collector, identifier: 0, address: 0, group: 0 };
         self.open(reader, source, identities);
     }
 

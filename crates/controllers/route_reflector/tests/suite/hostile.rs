@@ -46,7 +46,7 @@ pub fn reflector() -> Reflector {
 
 /// The session of a client stands, to which messages may have this length.
 pub fn open(reflector: &mut Reflector, peer: u16, len_max: usize) {
-    let source = Source { kind: Kind::Client, identifier: 9, address: peer.into() };
+    let source = Source { kind: Kind::Client, identifier: 9, address: peer.into(), group: 0 };
     let writing = Writing {
         families: family(),
         path_ids: FamilySet::NONE,
@@ -63,6 +63,7 @@ pub fn open(reflector: &mut Reflector, peer: u16, len_max: usize) {
         is_constrained: false,
         tells_default: false,
         has_enhanced_refresh: false,
+        policy: None,
     };
     reflector.open(peer, source, [identity]);
 }

@@ -388,6 +388,7 @@ fn reflector(peers: &[Peer], random: &mut Random) -> Config {
         });
         if let Is::OfOtherAs(asn) = peer.is {
             keys["as"] = json!(asn);
+            (keys["import"], keys["export"]) = (json!("accept"), json!("accept"));
         }
         keys
     });

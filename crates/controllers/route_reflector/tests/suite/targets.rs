@@ -68,9 +68,11 @@ impl Bench {
             is_constrained: asks && family != Family::RouteTarget,
             tells_default: family == Family::RouteTarget && kind == Kind::Client,
             has_enhanced_refresh: true,
+            policy: None,
         };
         let own = families().iter().filter(|family| asks || *family == Family::VpnV4);
-        let source = Source { kind, identifier: u32::from(peer), address: u128::from(peer) };
+        let source =
+            Source { kind, identifier: u32::from(peer), address: u128::from(peer), group: 0 };
         self.reflector.open(peer, source, own.map(identity));
     }
 
@@ -416,8 +418,10 @@ fn clients_may_be_asked_for_less() {
         is_constrained: false,
         tells_default,
         has_enhanced_refresh: false,
+        policy: None,
     };
-    let source = |peer: u16| Source { kind: Kind::Client, identifier: 1, address: peer.into() };
+    let source =
+        |peer: u16| Source { kind: Kind::Client, identifier: 1, address: peer.into(), group: 0 };
     bench.reflector.open(1, source(1), [identity(false)]);
     bench.reflector.open(2, source(2), [identity(true)]);
     assert_eq!(bench.told(1), [Told::All(Family::RouteTarget)]);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use devices::driver::Limitation;
 use devices::routing::driver::{
     ADDED_MED, COMING_BACK, NO_ADVERTISE, NON_CLIENTS, ORDER_OF_ROUTES, OWN_AS, OWN_CLUSTER,
-    OWN_CLUSTER_OF_NON_CLIENTS, OWN_ORIGINATOR, OWN_ROUTES, PARTIAL_BIT, RoutingDriver,
+    OWN_CLUSTER_OF_NON_CLIENTS, OWN_ORIGINATOR, OWN_ROUTES, PARTIAL_BIT, Policies, RoutingDriver,
     RoutingPeer, RoutingRunning, RoutingService, RoutingStart,
 };
 use function_kit::Invalid;
@@ -100,7 +100,7 @@ impl FunctionUnit for RouteReflector {
         let section: Section = keys::read("function", section)?;
         let traffic: Traffic = keys::read("traffic", traffic)?;
         section.check()?;
-        traffic.check()?;
+        traffic.check(&section)?;
         Ok(Arc::new(Cell { section, traffic }))
     }
 
@@ -190,6 +190,14 @@ fn service(cell: &Cell) -> RoutingService {
         peers: peers.collect(),
         route_target_constraint: traffic.route_target_constraint,
         graceful_restart: section.graceful_restart,
+        policies: Policies {
+            all: match section.policies.is_empty() {
+                true => Value::Null,
+                false => json!(section.policies),
+            },
+            import: section.import.clone(),
+            export: section.export.clone(),
+        },
         configuration: Value::Object(further),
     }
 }
@@ -289,6 +297,7 @@ impl OpenDevice for Opened {
         let device = launcher.running().map_err(MeasureError::Device)?.address();
         let families = launcher.service.families;
         let limitations = launcher.limitations().map_err(MeasureError::Device)?;
+        let refused = |invalid: Invalid| MeasureError::Device(invalid.to_string());
         let course = check::Check {
             device,
             own: self.section.own(),
@@ -297,6 +306,7 @@ impl OpenDevice for Opened {
             seed: self.seed,
             patience: check::PATIENCE,
             otherwise: otherwise(&limitations),
+            policies: self.section.peers_policies().map_err(refused)?,
         };
         let compared = course.run(&self.stop).map_err(|why| match &*why {
             "interrupted" => MeasureError::Interrupted,

@@ -9,16 +9,20 @@ use crate::fed::Fed;
 use crate::hash::Hashes;
 
 /// Views of routes and their hashes.
-#[derive(Debug)]
 pub struct Known {
     fed: Fed,
     hashes: Hashes,
     change: Change,
+    passed: Option<Passed>,
     /// Identifiers of the feeders.
     identifiers: Vec<u32>,
     /// Hashes of what clients are told of each view.
     views: Vec<u128>,
 }
+
+/// What policies of a device make of a set of attributes of the source, before anything else is
+/// changed; none where routes with it are not passed on.
+pub type Passed = Arc<dyn Fn(u32) -> Option<Vec<u8>> + Send + Sync>;
 
 /// What a device changes in the attributes of routes that it passes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +42,20 @@ pub enum Change {
 }
 
 impl Known {
-    /// Computes the hashes of all views.
+    /// Computes the hashes of all views, of a device without policies.
     pub fn new(fed: Fed, hashes: Hashes, change: Change, identifiers: Vec<u32>) -> Known {
+        Known::passing(fed, hashes, (change, None), identifiers)
+    }
+
+    /// Computes the hashes of all views.
+    pub fn passing(
+        fed: Fed,
+        hashes: Hashes,
+        (change, passed): (Change, Option<Passed>),
+        identifiers: Vec<u32>,
+    ) -> Known {
         let views = fed.views();
-        let mut known = Known { fed, hashes, change, identifiers, views: Vec::new() };
+        let mut known = Known { fed, hashes, change, passed, identifiers, views: Vec::new() };
         known.views = (0..views).map(|view| known.hash_of_set(&known.attributes(view))).collect();
         known
     }
@@ -59,7 +73,12 @@ impl Known {
     /// Returns the attributes of a view as a client is told them.
     pub fn attributes(&self, view: u32) -> Vec<u8> {
         let (mut said, mut told) = (Vec::new(), Vec::new());
-        self.fed.routes().attributes(self.fed.set_of(view), &mut said);
+        let set = self.fed.set_of(view);
+        match self.passed.as_ref().and_then(|passed| passed(set)) {
+            Some(passed) => said = passed,
+            // What is not passed on is nothing that a client is to have.
+            None => self.fed.routes().attributes(set, &mut said),
+        }
         let (cluster, has_med) = match self.change {
             Change::Nothing => return said,
             Change::Reflected { cluster } => (cluster, false),
@@ -93,6 +112,12 @@ impl Known {
         let family = routes.family(routes.set(route));
         let what = self.hashes.of(family as u64, scratch);
         self.hashes.route(what, self.hash_of_view(view))
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").field("fed", &self.fed).finish_non_exhaustive()
     }
 }
 
@@ -213,7 +238,9 @@ impl Expected {
     fn best_of(&self, route: u32) -> Option<u32> {
         let fed = &self.known.fed;
         if fed.tellers() == 1 {
-            return Some(self.said(route, 0));
+            let view = self.said(route, 0);
+            let told = Told { feeder: fed.feeder_of(view), set: fed.set_of(view) };
+            return (self.best)(route, &[told]).map(|_| view);
         }
         let views: Vec<u32> = (0..fed.tellers()).map(|teller| self.said(route, teller)).collect();
         let told = |view: &u32| Told { feeder: fed.feeder_of(*view), set: fed.set_of(*view) };

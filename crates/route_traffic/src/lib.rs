@@ -61,7 +61,7 @@ pub mod tester;
 
 pub use device::{Device, Usage};
 pub use fed::{Fed, Sharing};
-pub use known::{Best, Change, Told};
+pub use known::{Best, Change, Passed, Told};
 pub use plan::Plan;
 pub use routes::Routes;
 pub use speaking::{Speaker, Speaking};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::fed::Fed;
-use crate::known::{Best, Change};
+use crate::known::{Best, Change, Passed};
 use crate::speaking::{Speaker, Speaking};
 
 /// What a tester tells a device, as whom, and what it holds against it.
@@ -25,6 +25,9 @@ pub struct Plan {
     pub targets: Vec<Option<Vec<u32>>>,
     /// What the device changes in attributes.
     pub change: Change,
+    /// What policies of the device make of sets of attributes; none where it has none. What they do
+    /// not pass on [`Plan::best`] does not choose.
+    pub passed: Option<Passed>,
     /// Which of several feeders' routes is the best.
     pub best: Best,
     /// What nobody else knows.

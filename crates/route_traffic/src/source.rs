@@ -1,13 +1,15 @@
 //! Sources of routes: a file each.
 //!
 //! [`Synthetic`] has addresses in sequence, [`generated`] a table that is distributed as the
-//! Internet's, [`mrt`] what a collector has recorded; both of these are a [`Listed`]. [`Evpn`] and
-//! [`Vpn`] have the routes of provider edges, which are feeders and clients. What can be computed
-//! from a number is not kept.
+//! Internet's, [`mrt`] what a collector has recorded; both of these are a [`Listed`]. [`Divided`]
+//! has the routes of another source, by classes. [`Evpn`] and [`Vpn`] have the routes of provider
+//! edges, which are feeders and clients. What can be computed from a number is not kept.
 
 mod plain;
 
 mod listed;
+
+mod divided;
 
 mod synthetic;
 
@@ -21,6 +23,7 @@ mod evpn;
 
 mod vpn;
 
+pub use divided::Divided;
 pub use evpn::Evpn;
 pub use listed::{Listed, Listing};
 pub use members::Members;

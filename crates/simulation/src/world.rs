@@ -185,6 +185,19 @@ where
         self.with(node, |machine, now| machine.input(now, Input::Command(command)));
     }
 
+    /// Lets an operator do something with the machine of a node that lives, at the time of its
+    /// clock; `None` while it is dead.
+    pub fn operate<R>(
+        &mut self,
+        node: usize,
+        operate: impl FnOnce(&mut M, Time) -> R,
+    ) -> Option<R> {
+        let local = self.nodes[node].local(self.now);
+        let done = self.nodes[node].machine.as_mut().map(|machine| operate(machine, local));
+        self.drive(node);
+        done
+    }
+
     /// Ends a node without notice to anybody.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].die();

@@ -18,6 +18,10 @@ use crate::output::{print, print_json, tell};
 use crate::problem::Problem;
 use crate::remote::Which;
 
+mod wanted;
+
+use self::wanted::wanted;
+
 /// Shows the counters of a running daemon, with rates.
 ///
 /// `plumbline show table users` shows the entries of a table, `plumbline show tables` the occupancy
@@ -28,11 +32,11 @@ pub struct Args {
     /// What to show
     #[arg(value_enum, default_value_t = What::Counters)]
     what: What,
-    /// The table whose entries are shown
-    #[arg(required_if_eq("what", "table"))]
+    /// The table whose entries are shown; with `policy` the policy
+    #[arg(value_name = "TABLE", required_if_eq_any([("what", "table"), ("what", "policy")]))]
     table: Option<String>,
     /// With `table`, of a controller: only the entries that are this by a key of the table, which
-    /// `show tables` names
+    /// `show tables` names; with `policy` first the route
     #[arg(value_name = "KEY=VALUE", requires = "table")]
     filters: Vec<String>,
     #[command(flatten)]
@@ -97,6 +101,8 @@ enum What {
     Tables,
     /// Entries of a table
     Table,
+    /// What a policy makes of a route, by which rule: `show policy NAME ROUTE`
+    Policy,
     /// Counters of each worker
     Workers,
     /// The configuration with all defaults
@@ -115,6 +121,7 @@ Examples:
   plumbline show table sessions --for 198.51.100.7:4242
   plumbline show table routes --for 192.0.2.0/24 match=longer family=ipv4-unicast
   plumbline show table advertised peer=192.0.2.11 --for 198.51.100.0/24 --long
+  plumbline show policy customers 198.51.100.0/24
   plumbline show table blocks --for 198.51.100.7:4242 --at 2026-11-22T08:15:30Z --log nat.log";
 
 /// Runs `plumbline show`.
@@ -129,7 +136,7 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     let mut client = args.which.connect()?;
     loop {
         let began = Instant::now();
-        if args.what == What::Table {
+        if matches!(args.what, What::Table | What::Policy) {
             table(args, &mut client)?;
         } else {
             let shown = client.ask(Ask::Show(args.what.view()))?;
@@ -232,7 +239,7 @@ impl What {
             What::Neighbours => View::Neighbours,
             What::Timers => View::Timers,
             What::Alarms => View::Alarms,
-            What::Tables | What::Table => View::Tables,
+            What::Tables | What::Table | What::Policy => View::Tables,
             What::Workers => View::Workers,
             What::Config => View::Config,
             What::All => View::All,
@@ -242,8 +249,8 @@ impl What {
 
 /// Fetches the entries of a table page by page, up to the limit.
 fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
-    let filters: BTreeMap<String, String> =
-        args.filters.iter().map(|word| filter(word)).collect::<Result<_, _>>()?;
+    let named = (args.table.clone().unwrap_or_default(), args.what == What::Policy);
+    let (name, sought, filters) = wanted(named, args.sought.as_ref(), &args.filters)?;
     let mut entries: Vec<Value> = Vec::new();
     // What is sought is asked of one worker after the other.
     let mut turn = 0;
@@ -251,23 +258,23 @@ fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
     let mut columns = Value::Null;
     while let Some(place) = from.filter(|_| entries.len() < args.limit) {
         let page = client.ask(Ask::Table {
-            name: args.table.clone().unwrap_or_default(),
-            worker: if args.sought.is_some() { Some(turn) } else { args.worker },
+            name: name.clone(),
+            worker: if sought.is_some() { Some(turn) } else { args.worker },
             from: place,
-            limit: if args.sought.is_some() { usize::MAX } else { args.limit - entries.len() },
-            of: args.sought.clone(),
+            limit: if sought.is_some() { usize::MAX } else { args.limit - entries.len() },
+            of: sought.clone(),
             filters: filters.clone(),
         })?;
         for entry in page["entries"].as_array().into_iter().flatten() {
             // What every worker has is shown once.
-            if turn == 0 || args.sought.is_none() || !entries.contains(entry) {
+            if turn == 0 || sought.is_none() || !entries.contains(entry) {
                 entries.push(entry.clone());
             }
         }
         from = page["next"].as_u64();
         columns = page["columns"].clone();
         let is_last = page["workers"].as_u64().is_none_or(|count| turn as u64 + 1 >= count);
-        if from.is_none() && args.sought.is_some() && !is_last {
+        if from.is_none() && sought.is_some() && !is_last {
             (turn, from) = (turn + 1, Some(0));
         }
     }
@@ -284,16 +291,6 @@ fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
         text.push_str("… more entries follow: raise --limit\n");
     }
     print(&text)
-}
-
-/// What a word says of the entries that are shown.
-fn filter(word: &str) -> Result<(String, String), Problem> {
-    let parts = word.split_once('=').filter(|(key, _)| !key.is_empty());
-    let (key, value) = parts.ok_or_else(|| {
-        let what = format!("`{word}` is no KEY=VALUE");
-        Problem::of_usage(what, "write it as `family=ipv4-unicast`, or leave it out")
-    })?;
-    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// Shows entries that there were at a time, from a log.

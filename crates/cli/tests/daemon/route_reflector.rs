@@ -279,7 +279,7 @@ fn provider(more: &str) -> String {
         "controllers:\n  - name: route-reflector\n    as: 64500\n    identifier: 10.0.4.1\n    \
          listen: [\"0.0.0.0:179\"]\n    peers:\n      \
          - {{address: 10.0.4.2, local: 10.0.4.1, next-hop-self: true, as: 64501, passive: true, \
-         {more}}}\n      - {{address: 10.0.5.2}}\n"
+         import: accept, export: accept, {more}}}\n      - {{address: 10.0.5.2}}\n"
     )
 }
 
@@ -324,6 +324,64 @@ fn bird_is_a_customer() {
         let route = route_of_frr(&frr, "ipv4", "203.0.113.0/24");
         (route["paths"][0]["aspath"]["string"] == "64501").then_some(())
     });
+}
+
+/// A reflector with a policy for BIRD's AS, or without one.
+fn policed(more: &str) -> String {
+    format!(
+        "{}    policies:\n      - name: customer\n        rules:\n          - prefixes: [{{prefix: \
+         203.0.113.0/24, le: 25}}]\n            set: {{local-preference: 250, add-communities: \
+         [\"64500:9\"]}}\n            then: accept\n      - name: transit\n        rules:\n          \
+         - prefixes: [{{prefix: 198.51.100.0/24}}]\n            set: {{med: 30, prepend: {{as: \
+         64500, times: 2}}}}\n            then: accept\n",
+        provider(more).replace("import: accept, export: accept, ", "")
+    )
+}
+
+/// - `route-reflector`, RFC 8212 section 3: BIRD, of another AS, is not heard and told nothing
+///   without policies; with them FRR has what the one accepts, as it changes that, and BIRD what
+///   the other one does, after a reload in the same session
+#[test]
+fn bird_is_heard_and_told_by_policies() {
+    let Some(site) = Site::new() else { return };
+    let file = site.lab.write("reflector.yaml", &policed(""));
+    let reflector = site.lab.start(&file);
+    let mut frr = Frr::without_daemons();
+    frr.run_all(&site.frr, (&[], ""), &[("bgpd", FRR)]);
+    let more = "route 192.0.2.0/24 blackhole; route 203.0.113.0/24 blackhole;";
+    let bird = customer("").replace("route 203.0.113.0/24 blackhole;", more);
+    let _bird = start_bird(&site.lab, &site.bird, &bird);
+    until("BIRD's routes to be refused", || {
+        let all = shown(&site.lab, &reflector);
+        (all["counters"]["refused"].as_u64() >= Some(2)).then_some(())
+    });
+    until("a line of the log", || {
+        reflector.logged().into_iter().find(|line| line.contains("RFC 8212"))
+    });
+    assert!(!site.route_of_bird("198.51.100.0/24").contains("BGP.as_path"), "it is told nothing");
+    site.lab.write("reflector.yaml", &policed("import: customer, export: transit"));
+    let socket = reflector.socket.to_string_lossy().into_owned();
+    let (code, _, errors) = site.lab.run(&["set", "reload", "--socket", &socket]);
+    assert_eq!(code, 0, "{errors}");
+    let told = until("a route of FRR's at BIRD", || {
+        let text = site.route_of_bird("198.51.100.0/24");
+        text.contains("BGP.as_path: 64500 64500 64500").then_some(text)
+    });
+    assert!(told.contains("BGP.med: 30"), "{told}");
+    let route = until("BIRD's route at FRR", || {
+        let route = route_of_frr(&frr, "ipv4", "203.0.113.0/24");
+        route["paths"][0]["locPrf"].as_u64().map(|_| route.clone())
+    });
+    assert_eq!(route["paths"][0]["locPrf"], 250, "{route}");
+    assert_eq!(route["paths"][0]["community"]["string"], "64500:9", "{route}");
+    let other = route_of_frr(&frr, "ipv4", "192.0.2.0/24");
+    assert!(other["paths"].as_array().is_none_or(Vec::is_empty), "{other}");
+    let words = ["show", "policy", "customer", "192.0.2.0/24", "--json", "--socket", &socket];
+    let (_, text, _) = site.lab.run(&words);
+    let rows: Value = serde_json::from_str(&text).unwrap_or_default();
+    assert_eq!((&rows[0]["verdict"], &rows[0]["rule"]), (&"rejected".into(), &"default".into()));
+    let lost = shown(&site.lab, &reflector)["peers"][0]["sessions"].clone();
+    assert_eq!(lost, 1, "the session stands");
 }
 
 /// - `route-reflector`, RFC 4724 section 4.1: FRR keeps BIRD's routes while the reflector

@@ -1,6 +1,7 @@
 //! What a session's routes count for, and what its peer is told, by what was agreed on.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use protocol_bgp::builder::Writing;
 use protocol_bgp::capabilities::Role;
@@ -12,18 +13,19 @@ use crate::groups::Identity;
 use crate::leaks;
 use crate::own::{Kind, Lowers, Source};
 use crate::peers::Entry;
+use crate::policy::{Policies, Policy};
 
 /// Who tells the routes of a session.
-pub(crate) fn source(terms: Terms, identifier: u32, address: IpAddr) -> Source {
+pub(crate) fn source(terms: &Terms, identifier: u32, address: IpAddr, group: u16) -> Source {
     let address = match address {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),
     };
-    Source { kind: terms.kind, identifier, address, lowers: terms.lowers }
+    Source { kind: terms.kind, identifier, address, group, lowers: terms.lowers }
 }
 
 /// What a peer is to the reflector, and what it is told beside that.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Terms {
     /// What it is.
     pub kind: Kind,
@@ -41,12 +43,19 @@ pub(crate) struct Terms {
     pub drains: bool,
     /// Which of its own paths have the lowest preference.
     pub lowers: Lowers,
+    /// The policy by which it is told; `None` where it is told everything.
+    pub policy: Option<Arc<Policy>>,
 }
 
 /// What a peer is to the reflector, by the configuration and what operators have said.
-pub(crate) fn terms(config: &Config, entry: &Entry, drains_all: bool) -> Terms {
+pub(crate) fn terms(
+    config: &Config,
+    policies: &Policies,
+    entry: &Entry,
+    drains_all: bool,
+) -> Terms {
     let Entry { kind, next_hop_self, local, is_drained, paths_max, .. } = *entry;
-    let peer = entry.peer.config();
+    let (peer, wishes) = (entry.peer.config(), &entry.wishes);
     let is_external = kind == Kind::External;
     Terms {
         kind,
@@ -61,12 +70,14 @@ pub(crate) fn terms(config: &Config, entry: &Entry, drains_all: bool) -> Terms {
             (false, true) => Lowers::Marked,
             (false, false) => Lowers::Nothing,
         },
+        policy: policies.of(wishes.export.as_ref(), kind),
     }
 }
 
 /// What a peer is told depends on, for each family that was agreed on.
 pub(crate) fn identities(terms: Terms, negotiated: &Negotiated) -> impl Iterator<Item = Identity> {
     let Terms { kind, role, next_hop, local, tells_default, paths_max, drains, .. } = terms;
+    let policy = terms.policy;
     let Negotiated { writing, has_enhanced_refresh, .. } = *negotiated;
     let has_targets = writing.families.contains(Family::RouteTarget);
     writing.families.iter().map(move |family| {
@@ -89,6 +100,7 @@ pub(crate) fn identities(terms: Terms, negotiated: &Negotiated) -> impl Iterator
             has_enhanced_refresh,
             paths_max: if writing.path_ids.is_empty() { 0 } else { paths_max[family as usize] },
             drains: drains && family != Family::RouteTarget,
+            policy: policy.clone(),
         }
     })
 }

@@ -54,6 +54,8 @@ pub enum Notice {
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     counts: [u32; FAMILIES.len()],
+    /// Routes beside those that a policy has refused.
+    refused_by_policy: [u32; FAMILIES.len()],
     bounds: Bounds,
     levels: [Level; FAMILIES.len()],
     /// Whether one of them is beyond its bound.
@@ -100,6 +102,7 @@ impl Default for Told {
     fn default() -> Told {
         Told {
             counts: [0; FAMILIES.len()],
+            refused_by_policy: [0; FAMILIES.len()],
             bounds: [Bound::NONE; FAMILIES.len()],
             levels: [Level::Low; FAMILIES.len()],
             is_beyond: false,
@@ -109,10 +112,23 @@ impl Default for Told {
 }
 
 impl Told {
-    /// Returns how many routes of a family it has told, and how many it may.
+    /// Returns how many routes of a family it has told that were taken, and how many it may tell.
     #[inline]
     pub fn of(&self, family: Family) -> (u32, Bound) {
         (self.counts[family as usize], self.bounds[family as usize])
+    }
+
+    /// Returns how many routes of a family that it tells a policy refuses.
+    #[inline]
+    pub fn refused_by_policy(&self, family: Family) -> u32 {
+        self.refused_by_policy[family as usize]
+    }
+
+    /// So many routes that it tells are refused by a policy. Returns what somebody is to know of
+    /// that.
+    pub fn refuse(&mut self, peer: u16, family: Family, count: u32, beyond: u64) -> Option<Notice> {
+        self.refused_by_policy[family as usize] = count;
+        self.set(peer, family, self.counts[family as usize], beyond)
     }
 
     /// Its routes of a family are so many now, and so many more were not taken. Returns what
@@ -123,7 +139,9 @@ impl Told {
         self.counts[place] = count;
         self.refused += refused;
         let before = self.levels[place];
-        let level = self.bounds[place].level(count, before, refused > 0);
+        // Those count that it tells, whatever becomes of them (RFC 4271 section 6.7).
+        let all = count.saturating_add(self.refused_by_policy[place]);
+        let level = self.bounds[place].level(all, before, refused > 0);
         if level == before {
             return None;
         }

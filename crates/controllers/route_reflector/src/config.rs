@@ -23,11 +23,20 @@ mod role;
 
 mod restart;
 
+mod policy;
+
+mod ranges;
+
 pub(crate) use bounds::bounds;
 pub use bounds::{Beyond, PrefixesMax};
 pub use family::FamilyName;
 pub use paths::PathsToPeer;
 pub(crate) use paths::{PathsMax, paths_max, several};
+pub(crate) use policy::ACCEPT;
+use policy::Policed;
+pub use policy::{PolicyKeys, PrefixKeys, PrependKeys, RuleKeys, SetKeys, Then, Verdict};
+pub(crate) use ranges::Kind as CommunityKind;
+pub use ranges::{Ases, Communities};
 pub use restart::{AtStop, RestartKeys};
 pub use role::RoleName;
 
@@ -94,6 +103,10 @@ pub struct Config {
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub dynamic: Vec<DynamicKeys>,
+    /// Policies, which say what is taken of peers and told to them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub policies: Vec<PolicyKeys>,
     /// Files of MRT (RFC 6396) with what peers have told; none without a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mrt: Option<MrtKeys>,
@@ -158,6 +171,17 @@ pub struct PeerKeys {
     /// Whether there is a session only if it has said its own part in the relation.
     #[serde(default)]
     pub role_strict: bool,
+    /// The policy by which routes that it has told are taken; none for all of them, and of another
+    /// AS for none (RFC 8212).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub import: Option<String>,
+    /// The policy by which it is told routes; none as for `import`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub export: Option<String>,
+    /// The name of a group to which it belongs, for rules of policies that ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub group: Option<String>,
 }
 
 /// A network whose hosts may connect.
@@ -193,6 +217,17 @@ pub struct DynamicKeys {
     /// Whether there is a session only with hosts that have said their own part.
     #[serde(default)]
     pub role_strict: bool,
+    /// The policy by which routes that they have told are taken; none for all of them, and of
+    /// another AS for none (RFC 8212).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub import: Option<String>,
+    /// The policy by which they are told routes; none as for `import`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub export: Option<String>,
+    /// The name of a group to which they belong, for rules of policies that ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub group: Option<String>,
 }
 
 impl Config {
@@ -218,6 +253,7 @@ impl Config {
         self.mrt.as_ref().map_or(Ok(()), MrtKeys::check)?;
         self.check_ttl_min()?;
         self.check_roles()?;
+        self.check_policies()?;
         let networks = self.dynamic.iter().map(|network| &network.prefixes_max);
         let peers = self.peers.iter().map(|peer| &peer.prefixes_max);
         networks.chain(peers).try_for_each(|all| bounds::check(all))?;
@@ -257,6 +293,23 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Checks policies, and that peers have some that there are.
+    fn check_policies(&self) -> Result<(), Invalid> {
+        let peers = self.peers.iter().map(|one| Policed {
+            name: &one.address,
+            group: one.group.as_ref(),
+            import: one.import.as_ref(),
+            export: one.export.as_ref(),
+        });
+        let networks = self.dynamic.iter().map(|one| Policed {
+            name: &one.network.address,
+            group: one.group.as_ref(),
+            import: one.import.as_ref(),
+            export: one.export.as_ref(),
+        });
+        policy::check(&self.policies, self.asn, peers.chain(networks))
     }
 
     /// Checks that one listener can do what is said of each peer.

@@ -1,19 +1,26 @@
 //! The body of the fuzz target: the reflector beside a plain one, by what bytes describe.
 //!
-//! The files in reading order: [`model`] is the plain reflector, [`wire`] makes UPDATEs of what it
-//! has, `several` identifies paths, [`trial`] sets both beside each other.
+//! The files in reading order: [`path`] has paths, [`model`] is the plain reflector, [`policy`] has
+//! its policies, [`wire`] makes UPDATEs of what it has, `several` identifies paths, [`step`] is what
+//! happens, [`trial`] sets both beside each other.
 
 use protocol_bgp::capabilities::Role;
 use protocol_kit::Random;
 
 use model::Attributes;
-use trial::{ASN, IDENTIFIER, PEERS, STRANGER, Step, Trial};
+use step::Step;
+use trial::{ASN, IDENTIFIER, PEERS, STRANGER, Trial};
 use wire::{ASKED, TARGETS};
+
+pub mod path;
 
 pub mod model;
 
 mod several;
-mod steps;
+
+pub mod policy;
+
+pub mod step;
 
 pub mod trial;
 
@@ -24,8 +31,8 @@ pub mod wire;
 /// are gone.
 ///
 /// The first byte tells how much is kept for those who lag, whether peers ask for route targets,
-/// whether they may tell a few routes alone, and what the AS of one is to that of the reflector, or
-/// which peers tell and are told several paths. Of
+/// whether they may tell a few routes alone, what the AS of one is to that of the reflector, which
+/// peers tell and are told several paths, and whether they have policies. Of
 /// steps each has six bytes: what, of whom, and four that say more; behind what the stranger says
 /// stand the bytes of it.
 pub fn reflector(bytes: &[u8]) {
@@ -41,6 +48,9 @@ pub fn reflector(bytes: &[u8]) {
     let (peers, paths_max) =
         [(0, 0), (0b11111, 64), (0b10011, 2), (0b01110, 3)][usize::from(kept / 72)];
     let mut trial = trial.bounded(most).related(role).with_paths(peers, paths_max);
+    if *kept >= POLICED && !has_targets && most == u32::MAX {
+        trial = trial.policed((*kept).into());
+    }
     let mut count = 0;
     while let Some((head, behind)) = rest.split_first_chunk() {
         let (step, behind) = step(*head, behind);
@@ -85,6 +95,7 @@ fn step([what, who, x, y, z, w]: [u8; 6], behind: &[u8]) -> (Step, &[u8]) {
         17 => Step::AskNoMore(known, asked()),
         18 => Step::HasAsked(known),
         19 => Step::Expire(peer),
+        20 => Step::Police(known, u64::from(x) << 8 | u64::from(y)),
         _ => {
             let (body, behind) = behind.split_at(behind.len().min(usize::from(x)));
             return (Step::Hear(body.to_vec()), behind);
@@ -135,7 +146,8 @@ pub fn examples() -> Vec<Vec<u8>> {
     (0..12)
         .chain([12, 26, 36, 50, 60])
         .chain([72, 75, 79, 144, 147, 152, 216, 219])
-        .map(|number| example(10 + 10 * usize::from(number), number))
+        .chain([POLICED, 146, 159])
+        .map(|number| example(10 + 10 * usize::from(number % 100), number))
         .collect()
 }
 
@@ -166,7 +178,10 @@ const ROLES: [Role; 5] =
     [Role::Provider, Role::Customer, Role::RouteServer, Role::RouteServerClient, Role::Peer];
 
 /// Kinds of steps.
-const KINDS: u8 = 20;
+const KINDS: u8 = 21;
+
+/// From here on the first byte says that peers have policies.
+const POLICED: u8 = 132;
 
 /// After this many steps both are compared.
 const STEPS_BETWEEN: usize = 40;

@@ -2,19 +2,21 @@
 //! with each other.
 //!
 //! ```text
-//!  sessions --UPDATE--> reflector: attributes and routes once --> groups of peers --> shared streams
+//! sessions --UPDATE--> reflector: attributes and routes once --> groups of peers --> shared
+//! streams
 //!     ^                                                                                    |
 //!     +---------------------------------- bytes for a thousand peers ----------------------+
 //! ```
 //! It controls no function. The files in reading order: [`config`] has the keys, [`bounds`] how
 //! much peers may tell, [`own`] what the reflector and its peers are, [`leaks`] which routes are
-//! for customers only, [`known`] attributes as they are kept, [`table`] the routes, [`membership`]
-//! what peers ask for, [`groups`] who is told what, [`reflector`] puts these together, `peers` has
-//! the sessions, `lines` says what happens with them, `restarting` has the own restart, `agreed`
-//! what a peer is told by what was agreed on, `dumps` writes files of MRT and `monitors` has the
-//! collectors of BMP, `machine` is the controller, `show` what a person sees, `asked` what one asks
-//! for, `commands` what one tells it to do,
-//! `metrics` what is measured, [`fuzz`] compares it with a plain one.
+//! for customers only, `rewriting` changes paths and next hops, [`known`] attributes as they are
+//! kept, [`table`] the routes, [`policy`] which of them are taken and told, `refused` those that
+//! were not, [`membership`] what peers ask for, [`groups`] who is told what, [`reflector`] puts
+//! these together, `peers` has the sessions, `lines` says what happens with them, `restarting` has
+//! the own restart, `agreed` what a peer is told by what was agreed on, `dumps` writes files of MRT
+//! and `monitors` has the collectors of BMP, `machine` is the controller, `show` what a person
+//! sees, `asked` what one asks for, `commands` what one tells it to do, `metrics` what is measured,
+//! [`fuzz`] compares it with a plain one.
 
 pub mod config;
 
@@ -24,9 +26,15 @@ pub mod own;
 
 pub mod leaks;
 
+mod rewriting;
+
 pub mod known;
 
 pub mod table;
+
+pub mod policy;
+
+mod refused;
 
 pub mod membership;
 

@@ -151,6 +151,25 @@ impl Lines {
         self.say(now, Level::Info, text);
     }
 
+    /// Tells that the session of a peer stands for which there is no policy, in one direction or in
+    /// both (RFC 8212).
+    pub fn unpoliced(&mut self, now: Time, peer: IpAddr, (import, export): (bool, bool)) {
+        let what = match (import, export) {
+            (true, true) => "nothing that it tells is used, and it is told nothing",
+            (true, false) => "nothing that it tells is used",
+            (false, true) => "it is told nothing",
+            (false, false) => return,
+        };
+        let keys = match (import, export) {
+            (true, true) => "`import` and `export`",
+            (true, false) => "`import`",
+            (false, _) => "`export`",
+        };
+        let peer = peer.to_canonical();
+        let text = format!("{peer} is of another AS, and without {keys} {what} (RFC 8212)");
+        self.say(now, Level::Warning, text);
+    }
+
     fn say(&mut self, now: Time, level: Level, text: String) {
         let Some(left_out) = self.of_sessions.take(now) else { return };
         self.push_left_out(left_out, "sessions");

@@ -31,6 +31,7 @@ use crate::metrics::metrics;
 use crate::monitors::Monitors;
 use crate::own::Own;
 use crate::peers::{Entry, Peers, holds};
+use crate::policy::Policies;
 use crate::reflector::Reflector;
 use crate::restarting::Restarting;
 use crate::show::show;
@@ -60,6 +61,7 @@ use changing::Changes;
 pub struct RouteReflector {
     config: Config,
     peers: Peers,
+    policies: Policies,
     reflector: Reflector,
     /// Files of MRT; `None` where there are none.
     dumps: Option<Dumps>,
@@ -129,6 +131,7 @@ impl Controller for RouteReflector {
             dumps,
             monitors,
             peers,
+            policies: Policies::new(config, Policies::default()),
             random,
             reading: Vec::new(),
             departing: VecDeque::new(),
@@ -185,7 +188,7 @@ impl Controller for RouteReflector {
 
 impl RouteReflector {
     fn seen(&self, now: Time) -> Seen<'_> {
-        Seen { peers: &self.peers, reflector: &self.reflector, now }
+        Seen { peers: &self.peers, policies: &self.policies, reflector: &self.reflector, now }
     }
 
     fn arrive(&mut self, arrival: Arrival<'_>, now: Time) {
@@ -262,6 +265,9 @@ impl RouteReflector {
             paths_to_peer: keys.paths_to_peer.clone(),
             role: keys.role,
             role_strict: keys.role_strict,
+            import: keys.import.clone(),
+            export: keys.export.clone(),
+            group: keys.group.clone(),
         };
         self.peers.add(&self.config, &keys, Some(network), &mut self.random)
     }

@@ -157,6 +157,8 @@ fn of_errors(seen: Seen<'_>) -> Vec<Metric> {
     let refused = [
         ("loop", counters.loops),
         ("no-room", counters.no_room),
+        ("import-policy", counters.refused),
+        ("export-policy", counters.untold),
         ("targets-without-room", counters.unmarked),
         ("unconstrained", counters.unconstrained),
     ];
@@ -168,7 +170,7 @@ fn of_errors(seen: Seen<'_>) -> Vec<Metric> {
         ),
         counter(
             "refused_total",
-            "Routes not taken, and targets not kept, by the reason.",
+            "Routes not taken or told, and targets not kept, by the reason.",
             by("reason", &refused),
         ),
     ]

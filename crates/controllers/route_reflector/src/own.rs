@@ -50,6 +50,8 @@ pub struct Source {
     pub identifier: u32,
     /// The order of its address among those of all peers, which decides in the end.
     pub address: u128,
+    /// The number of its group, for policies; 0 for none.
+    pub group: u16,
     /// Which of its paths have the lowest preference.
     pub lowers: Lowers,
 }

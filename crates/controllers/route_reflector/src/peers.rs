@@ -22,6 +22,10 @@ pub(crate) struct Entry {
     pub peer: Peer,
     pub kind: Kind,
     pub next_hop_self: bool,
+    /// What is said of its policies.
+    pub wishes: Wishes,
+    /// Whether it is to be asked for all its routes again, as soon as it takes bytes.
+    pub is_to_tell_again: bool,
     /// The place of the network by which it may connect; `None` for one that is named.
     pub network: Option<usize>,
     /// Until when its routes are kept, and of which families, after its session has ended.
@@ -57,6 +61,22 @@ pub(crate) struct Entry {
     pub is_removed: bool,
     /// When it is to be looked at, as [`Peers::due`] has it.
     due: Option<Time>,
+}
+
+/// What an operator says of the policies of a peer: names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    pub import: Option<String>,
+    pub export: Option<String>,
+    pub group: Option<String>,
+}
+
+impl Wishes {
+    /// Those of a peer's keys.
+    pub fn of(keys: &PeerKeys) -> Wishes {
+        let PeerKeys { import, export, group, .. } = keys;
+        Wishes { import: import.clone(), export: export.clone(), group: group.clone() }
+    }
 }
 
 /// All peers.
@@ -110,6 +130,8 @@ impl Peers {
             peer,
             kind: config.kind_of(keys.asn, keys.client),
             next_hop_self: keys.next_hop_self,
+            wishes: Wishes::of(keys),
+            is_to_tell_again: false,
             network,
             kept: None,
             restart: None,

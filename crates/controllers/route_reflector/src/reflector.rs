@@ -6,6 +6,8 @@
 //!  bytes for each peer <-- chunks of shared streams <-- encoded once <--+
 //! ```
 
+use std::sync::Arc;
+
 use protocol_bgp::families::{Family, FamilySet, Row};
 use protocol_bgp::update::Scan;
 use protocol_kit::Bytes;
@@ -19,9 +21,13 @@ use crate::known::Known;
 use crate::leaks::Relation;
 use crate::membership::{Delta, Membership};
 use crate::own::{Own, Source};
+use crate::policy::Policy;
+use crate::refused::Refused;
 use crate::table::{self, Interned, Place, Rules, Sets};
 
 mod hearing;
+
+mod importing;
 
 mod seen;
 
@@ -57,6 +63,10 @@ pub struct Reflector {
     told: Vec<Told>,
     /// What other ASes are to this one.
     relations: Vec<Option<Relation>>,
+    /// By which policies routes of peers are taken; `None` where all are.
+    imports: Vec<Option<Arc<Policy>>>,
+    /// Routes that those have refused.
+    refused: Refused,
     budget: Budget,
     notices: Vec<Notice>,
     /// Paths that are gone without a word of peers; `None` where nobody wants to know.
@@ -135,6 +145,10 @@ pub struct Counters {
     pub no_room: u64,
     /// Routes that were more than their peers may tell, and were not taken.
     pub beyond: u64,
+    /// Routes that the policies of their peers have not taken.
+    pub refused: u64,
+    /// Routes of which policies have not told a group, each time.
+    pub untold: u64,
     /// Families of a session of which nothing more is taken, for an error.
     pub disabled: u64,
     /// Attributes discarded, for an error.
@@ -176,6 +190,8 @@ impl Reflector {
             sweeps: Vec::new(),
             told: Vec::new(),
             relations: Vec::new(),
+            imports: Vec::new(),
+            refused: Refused::new(secret),
             budget: Budget::new(usize::MAX),
             notices: Vec::new(),
             gone: None,
@@ -190,7 +206,8 @@ impl Reflector {
 
     /// Returns the counters.
     pub fn counters(&self) -> Counters {
-        Counters { unmarked: self.sets.unmarked(), ..self.counters }
+        let (unmarked, untold) = (self.sets.unmarked(), self.encoder.refused());
+        Counters { unmarked, untold, ..self.counters }
     }
 
     /// Returns how many routes have a path, and how many paths there are of a family.
@@ -238,13 +255,14 @@ impl Reflector {
             self.waiting.resize(place + 1, Vec::new());
             self.told.resize(place + 1, Told::default());
             self.relations.resize(place + 1, None);
+            self.imports.resize(place + 1, None);
         }
         // What it has told before must not be mixed up with what it tells now.
         while !self.is_swept(peer) {
             self.go_on_sweeping();
         }
         self.sources[place] = source;
-        self.relations[place] = None;
+        (self.relations[place], self.imports[place]) = (None, None);
         self.leave(peer);
         self.memberships[place].begin();
         let all: Vec<Identity> = identities.into_iter().collect();
@@ -270,28 +288,33 @@ impl Reflector {
     fn join(&mut self, peer: u16, identities: Vec<Identity>) {
         for identity in identities {
             let family = identity.family;
-            let rib = &mut self.ribs[family as usize];
-            let same = |group: &Option<Group>| {
-                group.as_ref().is_some_and(|group| *group.identity() == identity)
-            };
-            let at = rib.groups.iter().position(same).unwrap_or_else(|| {
-                let free = rib.groups.iter().position(Option::is_none).unwrap_or_else(|| {
-                    rib.groups.push(None);
-                    rib.groups.len() - 1
-                });
-                rib.constrained += usize::from(identity.is_constrained);
-                rib.several += usize::from(identity.paths_max > 0);
-                if identity.paths_max > 0 && rib.several == 1 {
-                    rib.family.tell_several(true);
-                }
-                rib.groups[free] = Some(Group::new(identity.clone(), rib.family.log().end()));
-                free
-            });
-            if let Some(group) = &mut rib.groups[at] {
+            let at = self.group_of(identity);
+            if let Some(group) = &mut self.ribs[family as usize].groups[at] {
                 group.join(peer);
             }
             self.members[usize::from(peer)].push((family, at as u32));
         }
+    }
+
+    /// The number of the group with an identity, which is new if there was none.
+    fn group_of(&mut self, identity: Identity) -> usize {
+        let rib = &mut self.ribs[identity.family as usize];
+        let same = |group: &Option<Group>| {
+            group.as_ref().is_some_and(|group| *group.identity() == identity)
+        };
+        rib.groups.iter().position(same).unwrap_or_else(|| {
+            let free = rib.groups.iter().position(Option::is_none).unwrap_or_else(|| {
+                rib.groups.push(None);
+                rib.groups.len() - 1
+            });
+            rib.constrained += usize::from(identity.is_constrained);
+            rib.several += usize::from(identity.paths_max > 0);
+            if identity.paths_max > 0 && rib.several == 1 {
+                rib.family.tell_several(true);
+            }
+            rib.groups[free] = Some(Group::new(identity, rib.family.log().end()));
+            free
+        })
     }
 
     /// The session of a peer has ended. Its paths are taken away, but for those of some families,
@@ -299,6 +322,7 @@ impl Reflector {
     /// 4724 section 4.2).
     pub fn close(&mut self, peer: u16, kept: FamilySet) {
         self.leave(peer);
+        self.admit_all(peer, None);
         for row in &protocol_bgp::families::FAMILIES {
             match kept.contains(row.family) {
                 true => {
@@ -312,6 +336,7 @@ impl Reflector {
 
     /// Marks the paths of a peer to a family as stale: it is to tell them again.
     pub fn mark(&mut self, peer: u16, family: Family) {
+        self.admit_all(peer, Some(family));
         if self.told_by(peer, family) == 0 {
             return;
         }
@@ -467,7 +492,8 @@ impl Reflector {
     /// Returns about how many bytes of memory it has.
     pub fn memory(&self) -> usize {
         let ribs: usize = self.ribs.iter().map(|rib| rib.family.memory()).sum();
-        ribs + self.attributes.memory() + self.rests.memory() + self.sets.memory()
+        let others = self.rests.memory() + self.sets.memory() + self.refused.memory();
+        ribs + self.attributes.memory() + others
     }
 
     /// Returns the place up to which changes of a family are noted.

@@ -77,6 +77,8 @@ pub(crate) fn show(peers: &Peers, reflector: &Reflector) -> Value {
             "leaks": counters.leaks,
             "no-room": counters.no_room,
             "beyond": counters.beyond,
+            "refused": counters.refused,
+            "untold": counters.untold,
             "disabled": counters.disabled,
             "targets-without-room": counters.unmarked,
             "unconstrained": counters.unconstrained,

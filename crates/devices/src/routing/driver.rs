@@ -82,9 +82,23 @@ pub struct RoutingService {
     pub route_target_constraint: bool,
     /// Whether the device asks its peers to keep its routes while it restarts (RFC 4724).
     pub graceful_restart: bool,
+    /// Policies of its peers; used by devices that run this program. Without them a peer of another
+    /// AS is heard and told as it is.
+    pub policies: Policies,
     /// Further keys of the controller, as a mapping; used by devices that run this program. They
     /// win over what is said above.
     pub configuration: Value,
+}
+
+/// Policies, as the controller of this program has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policies {
+    /// The list `policies` of its configuration; null for none.
+    pub all: Value,
+    /// The key `import` of each peer.
+    pub import: Option<String>,
+    /// The key `export` of each peer.
+    pub export: Option<String>,
 }
 
 /// A peer of a route reflector.
@@ -229,6 +243,18 @@ impl RoutingService {
             let remedy = format!("leave it out for this device, which has {}", names.join(", "));
             Err(function_key("families", format!("{device} does not have `{family}`"), &remedy))
         })
+    }
+
+    /// Refuses policies, which this program's own controller has alone.
+    ///
+    /// # Errors
+    /// When there are any.
+    pub(super) fn refuse_policies(&self, device: &str) -> Result<(), Invalid> {
+        if self.policies == Policies::default() {
+            return Ok(());
+        }
+        let what = format!("are those of this program, and {device} is not configured with them");
+        Err(function_key("policies", what, "use embedded or process for them"))
     }
 
     /// Refuses what most daemons cannot do: not to reflect between clients.

@@ -124,6 +124,7 @@ impl<D: Foreign> RoutingDriver for D {
         service: &RoutingService,
         options: &Map<String, Value>,
     ) -> Result<Vec<Limitation>, Invalid> {
+        service.refuse_policies(D::NAME)?;
         D::limitations(service, &read::<D>(options)?)
     }
 

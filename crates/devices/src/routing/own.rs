@@ -6,18 +6,22 @@ use function_kit::sections::function_key;
 use keys::Invalid;
 use serde_json::{Map, Value, json};
 
-use super::driver::RoutingService;
+use super::driver::{Policies, RoutingService};
 use crate::driver::Limitation;
 
 /// Returns the keys of the controller, without its name.
 pub(super) fn keys(service: &RoutingService, address: SocketAddr) -> Map<String, Value> {
+    let Policies { import, export, .. } = &service.policies;
     let peer = |peer: &super::driver::RoutingPeer| {
+        // One of another AS needs a policy in each direction (RFC 8212).
+        let usual = (peer.asn != service.asn).then_some("accept");
         json!({
             "address": peer.address, "as": peer.asn, "client": peer.client, "passive": true,
+            "import": import.as_deref().or(usual), "export": export.as_deref().or(usual),
         })
     };
     let families: Vec<String> = service.offered().iter().map(|family| family.to_string()).collect();
-    let all = json!({
+    let keys = json!({
         "as": service.asn,
         "identifier": service.identifier,
         "cluster": service.cluster,
@@ -26,7 +30,10 @@ pub(super) fn keys(service: &RoutingService, address: SocketAddr) -> Map<String,
         "hold-time-s": service.hold_time_s,
         "peers": service.peers.iter().map(peer).collect::<Vec<_>>(),
     });
-    let mut all = all.as_object().cloned().unwrap_or_default();
+    let mut all = keys.as_object().cloned().unwrap_or_default();
+    if service.policies.all.is_array() {
+        all.insert("policies".to_owned(), service.policies.all.clone());
+    }
     if service.graceful_restart {
         // Some of the peers connect for the check alone.
         all.insert("graceful-restart".to_owned(), json!({"absent-s": ABSENT_S}));

@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use traffic::Random;
 
 use crate::conversation::{Conversation, peer};
-use crate::oracle::{Oracle, Own, Peer};
+use crate::oracle::{Oracle, Own, Peer, Policies};
 use crate::otherwise::Otherwise;
 use crate::path::{Attributes, Prefix};
+use crate::policy::Policy;
 use crate::wire;
 
 /// What is checked.
@@ -37,6 +38,8 @@ pub struct Check {
     pub patience: Duration,
     /// What the reflector does otherwise.
     pub otherwise: Vec<Otherwise>,
+    /// The policies of its peers.
+    pub policies: Policies,
 }
 
 /// What the check has shown.
@@ -168,9 +171,36 @@ struct Course<'a> {
     check: &'a Check,
     peers: Vec<Peer>,
     oracle: Oracle,
+    /// What policies ask for, which some of the routes have.
+    asked: Asked,
     conversations: Vec<Option<Conversation>>,
     is_last: bool,
     compared: Compared,
+}
+
+/// What policies ask for.
+#[derive(Default)]
+struct Asked {
+    ipv4: Vec<Prefix>,
+    ipv6: Vec<Prefix>,
+    ases: Vec<u32>,
+    communities: Vec<u32>,
+}
+
+impl Asked {
+    fn of(policies: &Policies) -> Asked {
+        let all = || policies.import.iter().chain(&policies.export);
+        let prefixes = |is_ipv4| {
+            let asked = all().flat_map(|policy| policy.asked_prefixes(is_ipv4));
+            asked.filter(|prefix| wire::can_say(*prefix)).collect()
+        };
+        Asked {
+            ipv4: prefixes(true),
+            ipv6: prefixes(false),
+            ases: all().flat_map(Policy::asked_ases).collect(),
+            communities: all().flat_map(Policy::asked_communities).collect(),
+        }
+    }
 }
 
 impl<'a> Course<'a> {
@@ -178,7 +208,8 @@ impl<'a> Course<'a> {
         let peers = peers();
         let mut course = Course {
             check,
-            oracle: Oracle::new(check.own.clone(), peers.clone()),
+            oracle: Oracle::new(check.own.clone(), peers.clone()).with(check.policies.clone()),
+            asked: Asked::of(&check.policies),
             conversations: peers.iter().map(|_| None).collect(),
             peers,
             is_last: false,
@@ -385,6 +416,14 @@ impl<'a> Course<'a> {
     }
 
     fn prefix(&self, draws: &mut Draws) -> Prefix {
+        let Asked { ipv4, ipv6, .. } = &self.asked;
+        let has_asked = !ipv4.is_empty() || self.check.has_ipv6 && !ipv6.is_empty();
+        if has_asked && draws.one_in(4) {
+            let is_ipv6 = ipv4.is_empty() || self.check.has_ipv6 && draws.one_in(2);
+            let list = if is_ipv6 && !ipv6.is_empty() { ipv6 } else { ipv4 };
+            // The same ones again and again, so that they change.
+            return list[draws.below(PREFIXES) as usize * 7 % list.len()];
+        }
         let number = draws.below(PREFIXES);
         if self.check.has_ipv6 && number.is_multiple_of(3) {
             let address = Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(number) << 80);
@@ -410,6 +449,20 @@ impl<'a> Course<'a> {
         some.med = (!draws.one_in(2)).then(|| draws.below(3) as u32);
         let communities = (0..draws.below(3)).map(|it| 64_500 << 16 | it as u32);
         some.communities = communities.collect();
+        let Asked { ases, communities, .. } = &self.asked;
+        if !ases.is_empty() {
+            // Most of those that are usual here are private ones, which policies reject.
+            some.path = (0..draws.below(4)).map(|_| 1000 + draws.below(3) as u32).collect();
+            if draws.one_in(6) {
+                some.path.push(ases[draws.below(ases.len() as u64) as usize]);
+            }
+        }
+        if !communities.is_empty() && draws.one_in(2) {
+            let one = communities[draws.below(communities.len() as u64) as usize];
+            if !some.communities.contains(&one) {
+                some.communities.push(one);
+            }
+        }
         if draws.one_in(12) {
             some.communities.push(NO_ADVERTISE);
         }

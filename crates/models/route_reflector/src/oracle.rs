@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::path::{Attributes, DEFAULT_PREFERENCE, Prefix};
+use crate::policy::Policy;
 
 /// The reflector.
 #[derive(Clone, Debug)]
@@ -38,24 +39,43 @@ pub struct Oracle {
     peers: Vec<Peer>,
     /// By destination and peer.
     paths: BTreeMap<(Prefix, usize), Attributes>,
+    policies: Policies,
+}
+
+/// What all peers have: a policy for what they say, and one for what they are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policies {
+    /// By which paths are taken; none for all as they are.
+    pub import: Option<Policy>,
+    /// By which they are told; none for all as they are.
+    pub export: Option<Policy>,
 }
 
 impl Oracle {
     /// Creates an oracle to which nobody has said anything.
     pub fn new(own: Own, peers: Vec<Peer>) -> Oracle {
-        Oracle { own, peers, paths: BTreeMap::new() }
+        Oracle { own, peers, paths: BTreeMap::new(), policies: Policies::default() }
+    }
+
+    /// The same where peers have policies.
+    pub fn with(self, policies: Policies) -> Oracle {
+        Oracle { policies, ..self }
     }
 
     /// A peer says a path. One that has been at the reflector before counts as withdrawn (RFC 4456
-    /// section 8, RFC 4271 section 9).
+    /// section 8, RFC 4271 section 9), and so does one that a policy rejects.
     pub fn announce(&mut self, peer: usize, prefix: Prefix, attributes: &Attributes) {
         let has_been_here = attributes.originator == Some(self.own.identifier)
             || attributes.clusters.contains(&self.own.cluster)
             || attributes.path.contains(&self.own.asn);
-        if has_been_here {
-            self.withdraw(peer, prefix);
-        } else {
-            self.paths.insert((prefix, peer), attributes.clone());
+        let taken = match &self.policies.import {
+            _ if has_been_here => None,
+            Some(policy) => policy.pass(prefix, attributes),
+            None => Some(attributes.clone()),
+        };
+        match taken {
+            Some(taken) => drop(self.paths.insert((prefix, peer), taken)),
+            None => self.withdraw(peer, prefix),
         }
     }
 
@@ -89,7 +109,7 @@ impl Oracle {
         let told = |prefix: Prefix| {
             let from = self.best(prefix).filter(|from| is_of(*from))?;
             let path = self.paths.get(&(prefix, from))?;
-            Some((prefix, self.as_told(from, peer, path)?))
+            Some((prefix, self.as_told(prefix, (from, peer), path)?))
         };
         prefixes.into_iter().filter_map(told).collect()
     }
@@ -117,13 +137,23 @@ impl Oracle {
     }
 
     /// Returns the attributes with which a path is told; none where it is not.
-    fn as_told(&self, from: usize, to: usize, path: &Attributes) -> Option<Attributes> {
+    fn as_told(
+        &self,
+        prefix: Prefix,
+        (from, to): (usize, usize),
+        path: &Attributes,
+    ) -> Option<Attributes> {
         let [from_peer, to_peer] = [from, to].map(|at| self.peers[at]);
         let between_clients = from_peer.is_client && to_peer.is_client;
         let is_told = (from_peer.is_client || to_peer.is_client)
             && (!between_clients || self.own.client_to_client)
             && !path.communities.contains(&NO_ADVERTISE);
-        is_told.then(|| reflected(path, from_peer.identifier, self.own.cluster))
+        let path = match &self.policies.export {
+            _ if !is_told => return None,
+            Some(policy) => policy.pass(prefix, path)?,
+            None => path.clone(),
+        };
+        Some(reflected(&path, from_peer.identifier, self.own.cluster).sorted())
     }
 }
 

@@ -34,6 +34,10 @@ pub struct Attributes {
     pub preference: Option<u32>,
     /// COMMUNITIES (RFC 1997), in any order.
     pub communities: Vec<u32>,
+    /// EXTENDED_COMMUNITIES (RFC 4360), in any order.
+    pub extended: Vec<u64>,
+    /// LARGE_COMMUNITIES (RFC 8092), in any order.
+    pub large: Vec<[u32; 3]>,
     /// ORIGINATOR_ID (RFC 4456 section 8).
     pub originator: Option<Ipv4Addr>,
     /// CLUSTER_LIST (RFC 4456 section 8), the nearest reflector first.
@@ -55,6 +59,8 @@ impl Attributes {
             med: None,
             preference: Some(DEFAULT_PREFERENCE),
             communities: Vec::new(),
+            extended: Vec::new(),
+            large: Vec::new(),
             originator: None,
             clusters: Vec::new(),
             unknown: BTreeMap::new(),
@@ -65,6 +71,8 @@ impl Attributes {
     /// Returns the attributes with what has no order in one order.
     pub fn sorted(mut self) -> Attributes {
         self.communities.sort_unstable();
+        self.extended.sort_unstable();
+        self.large.sort_unstable();
         self
     }
 }
@@ -80,6 +88,12 @@ impl fmt::Display for Attributes {
             let one = |it: &u32| format!("{}:{}", it >> 16, it & 0xffff);
             let all: Vec<String> = self.communities.iter().map(one).collect();
             write!(f, ", communities {}", all.join(" "))?;
+        }
+        if !self.extended.is_empty() {
+            write!(f, ", extended communities {:016x?}", self.extended)?;
+        }
+        if !self.large.is_empty() {
+            write!(f, ", large communities {:?}", self.large)?;
         }
         if let Some(originator) = self.originator {
             write!(f, ", originator {originator}")?;

@@ -7,7 +7,8 @@ use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::oracle::Own;
+use crate::oracle::{Own, Policies};
+use crate::policy::{Policy, find};
 
 /// The `function` section: what the reflector is. Its peers follow from the `traffic` section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +36,17 @@ pub struct Section {
     /// Whether the reflector and its peers do graceful restart (RFC 4724): then peers keep what
     /// they were told while the reflector restarts.
     pub graceful_restart: bool,
+    /// Policies, as the reflector's own configuration has them, for routes of IPv4 and IPv6 alone.
+    /// Only `embedded` and `process` have them, and peers are of no `groups`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub policies: Vec<Policy>,
+    /// The policy by which routes of all peers are taken; none for all as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub import: Option<String>,
+    /// The policy by which all peers are told routes; none for all as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub export: Option<String>,
 }
 
 impl Default for Section {
@@ -47,6 +59,9 @@ impl Default for Section {
             hold_time_s: 90,
             stream_bytes: None,
             graceful_restart: false,
+            policies: Vec::new(),
+            import: None,
+            export: None,
         }
     }
 }
@@ -148,6 +163,16 @@ impl Section {
         }
     }
 
+    /// Returns the policies that peers have.
+    ///
+    /// # Errors
+    /// When there is none of a name.
+    pub fn peers_policies(&self) -> Result<Policies, Invalid> {
+        let of = |key, name| find(&self.policies, (key, name)).map(|policy| policy.cloned());
+        let import = of("import", self.import.as_ref())?;
+        Ok(Policies { import, export: of("export", self.export.as_ref())? })
+    }
+
     /// Checks what the limits of keys do not say.
     ///
     /// # Errors
@@ -161,7 +186,7 @@ impl Section {
             let what = "is 0.0.0.0, which is nobody's".to_owned();
             return Err(of("function", "identifier", what, "give another address"));
         }
-        Ok(())
+        self.peers_policies().map(drop)
     }
 }
 
@@ -171,11 +196,16 @@ impl Traffic {
         matches!(self.routes, Routes::Evpn | Routes::Vpn)
     }
 
-    /// Checks what one key says of another.
+    /// Checks what one key says of another, and of the reflector.
     ///
     /// # Errors
     /// The first key that cannot be used.
-    pub fn check(&self) -> Result<(), Invalid> {
+    pub fn check(&self, section: &Section) -> Result<(), Invalid> {
+        let has_policies = section.import.is_some() || section.export.is_some();
+        if has_policies && self.clients_tell() {
+            let what = "has routes of VPNs, and the bench's policies are of others".to_owned();
+            return Err(of("traffic", "routes", what, "choose others, or leave policies out"));
+        }
         let is_file = self.routes == Routes::File;
         if is_file != self.file.is_some() {
             let what = match is_file {
@@ -219,7 +249,7 @@ mod tests {
     use super::*;
 
     fn refused(traffic: &Traffic) -> Option<String> {
-        traffic.check().err().map(|invalid| invalid.key)
+        traffic.check(&Section::default()).err().map(|invalid| invalid.key)
     }
 
     #[test]
@@ -239,6 +269,11 @@ mod tests {
         assert_eq!(refused(&asking).as_deref(), Some("route-target-constraint"));
         let fed = Traffic { feeders: 2, ..of(Routes::Vpn) };
         assert_eq!(refused(&fed).as_deref(), Some("feeders"));
+        let section = Section { import: Some("accept".to_owned()), ..Section::default() };
+        assert!(section.check().is_ok());
+        assert_eq!(of(Routes::Vpn).check(&section).expect_err("of VPNs").key, "routes");
+        let section = Section { export: Some("out".to_owned()), ..Section::default() };
+        assert_eq!(section.check().expect_err("there is none").key, "export");
     }
 
     #[test]

@@ -135,6 +135,46 @@ pub(crate) fn attributes_of(set: &[u8]) -> Result<Attributes, String> {
     }
 }
 
+/// Returns a set of attributes as the tester has it, in which some have become others.
+pub(crate) fn rewritten(set: &[u8], before: &Attributes, after: &Attributes) -> Vec<u8> {
+    let numbers = |all: &[u32]| all.iter().flat_map(|one| one.to_be_bytes()).collect::<Vec<u8>>();
+    let of = |it: &Attributes| {
+        let it = it.clone().sorted();
+        let segments = it.path.chunks(255).flat_map(|some| {
+            let head = [AsPathSegmentType::AsSequence as u8, some.len() as u8];
+            head.into_iter().chain(numbers(some)).collect::<Vec<u8>>()
+        });
+        let next_hop = match it.next_hop {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        let extended = it.extended.iter().flat_map(|one| one.to_be_bytes()).collect();
+        [
+            (AS_PATH, 0x40, segments.collect()),
+            (NEXT_HOP, 0x40, next_hop),
+            (MED, 0x80, it.med.map(|med| numbers(&[med])).unwrap_or_default()),
+            (LOCAL_PREF, 0x40, it.preference.map(|one| numbers(&[one])).unwrap_or_default()),
+            (COMMUNITIES, 0xc0, numbers(&it.communities)),
+            (EXTENDED_COMMUNITIES, 0xc0, extended),
+            (LARGE_COMMUNITIES, 0xc0, numbers(it.large.as_flattened())),
+        ]
+    };
+    let [before, after] = [of(before), of(after)];
+    let changed: Vec<&(u8, u8, Vec<u8>)> =
+        after.iter().zip(&before).filter(|(one, other)| one != other).map(|(one, _)| one).collect();
+    let is_changed = |code: u8| changed.iter().any(|one| one.0 == code);
+    let kept = route_traffic::attributes::Attributes::new(set).filter(|it| !is_changed(it.code));
+    let mut all: Vec<(u8, u8, &[u8])> = kept.map(|it| (it.code, it.flags, it.value)).collect();
+    let there = changed.iter().filter(|(code, _, value)| *code == AS_PATH || !value.is_empty());
+    all.extend(there.map(|(code, flags, value)| (*code, *flags, &value[..])));
+    all.sort_by_key(|one| one.0);
+    let mut out = Vec::new();
+    all.into_iter().for_each(|(code, flags, value)| {
+        route_traffic::attributes::push(code, flags, value, &mut out)
+    });
+    out
+}
+
 fn of_update(update: &BgpUpdateMessage) -> Result<Said, String> {
     let v4 = |one: &Ipv4UnicastAddress| {
         let net = one.network().address();
@@ -210,8 +250,30 @@ fn take(attributes: &mut Attributes, one: &PathAttribute) {
         PathAttributeValue::UnknownAttribute(it) => {
             attributes.unknown.insert(it.code(), (one.partial(), it.value().to_vec()));
         }
+        PathAttributeValue::ExtendedCommunities(_) => {
+            let all = value_of(one);
+            let (all, _) = all.as_chunks();
+            attributes.extended.extend(all.iter().copied().map(u64::from_be_bytes));
+        }
+        PathAttributeValue::LargeCommunities(_) => {
+            let all = value_of(one);
+            let (all, _) = all.as_chunks::<12>();
+            attributes.large.extend(all.iter().map(|one| {
+                let (parts, _) = one.as_chunks();
+                [0, 1, 2].map(|at| u32::from_be_bytes(parts[at]))
+            }));
+        }
         other => attributes.others.push(format!("{other:?}")),
     }
+}
+
+/// The value of an attribute as it stands in a message.
+fn value_of(attribute: &PathAttribute) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What was read can be written.
+    let _ = attribute.write(&mut Cursor::new(&mut bytes));
+    let head = if bytes.first().is_some_and(|flags| flags & EXTENDED_LEN != 0) { 4 } else { 3 };
+    bytes.split_off(head.min(bytes.len()))
 }
 
 fn of_attributes(attributes: &Attributes) -> Vec<PathAttributeValue> {
@@ -230,6 +292,14 @@ fn of_attributes(attributes: &Attributes) -> Vec<PathAttributeValue> {
         let communities = attributes.communities.iter().copied().map(Community::new);
         let communities: Vec<Community> = communities.collect();
         all.push(PathAttributeValue::Communities(Communities::new(communities)));
+    }
+    // In the codec's own form each kind of them has a type.
+    let extended: Vec<u8> = attributes.extended.iter().flat_map(|it| it.to_be_bytes()).collect();
+    let large = attributes.large.as_flattened().iter().flat_map(|part| part.to_be_bytes());
+    for (code, value) in [(EXTENDED_COMMUNITIES, extended), (LARGE_COMMUNITIES, large.collect())] {
+        if !value.is_empty() {
+            all.push(PathAttributeValue::UnknownAttribute(UnknownAttribute::new(code, value)));
+        }
     }
     let originator = attributes.originator.map(Originator::new);
     all.extend(originator.map(PathAttributeValue::Originator));
@@ -262,6 +332,18 @@ fn attribute(
 enum Nlri {
     V4(Ipv4UnicastAddress),
     V6(Ipv6UnicastAddress),
+}
+
+/// Whether the codec has a prefix: it has no addresses of groups.
+pub(crate) fn can_say(prefix: Prefix) -> bool {
+    match prefix.address {
+        IpAddr::V4(address) => {
+            Ipv4Net::new(address, prefix.len).is_ok_and(|net| Ipv4Unicast::from_net(net).is_ok())
+        }
+        IpAddr::V6(address) => {
+            Ipv6Net::new(address, prefix.len).is_ok_and(|net| Ipv6Unicast::from_net(net).is_ok())
+        }
+    }
 }
 
 /// A prefix as the codec has it; one that it refuses is the default route.
@@ -298,8 +380,18 @@ const HEADER_LEN: usize = 19;
 /// The type of an UPDATE (RFC 4271 section 4.1).
 const UPDATE: u8 = 2;
 
-/// The code of NEXT_HOP.
+/// The codes of attributes (RFC 4271, RFC 1997).
+const AS_PATH: u8 = 2;
 const NEXT_HOP: u8 = 3;
+const MED: u8 = 4;
+const LOCAL_PREF: u8 = 5;
+const COMMUNITIES: u8 = 8;
+
+/// The code of extended communities (RFC 4360).
+const EXTENDED_COMMUNITIES: u8 = 16;
+
+/// The code of large communities (RFC 8092).
+const LARGE_COMMUNITIES: u8 = 32;
 
 /// The flag of an attribute whose length has two bytes.
 const EXTENDED_LEN: u8 = 0x10;

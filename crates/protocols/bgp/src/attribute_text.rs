@@ -20,6 +20,14 @@ pub struct Path<'a>(pub &'a [u8]);
 #[derive(Clone, Copy, Debug)]
 pub struct Community(pub u32);
 
+impl Community {
+    /// Returns the well-known one of a name.
+    pub fn named(name: &str) -> Option<Community> {
+        let found = WELL_KNOWN.iter().find(|(_, known)| *known == name);
+        found.map(|(community, _)| Community(*community))
+    }
+}
+
 impl fmt::Display for Attribute<'_> {
     /// Writes the name of an attribute of a block and its value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,5 +160,7 @@ mod tests {
         ] {
             assert_eq!(Attribute { flags: 0, code, value }.to_string(), text);
         }
+        assert_eq!(Community::named("no-export").map(|one| one.0), Some(0xffff_ff01));
+        assert!(Community::named("65000:1").is_none());
     }
 }

@@ -11,6 +11,7 @@ use crate::open::Open;
 use crate::path::{self, Segments};
 use crate::refresh::Refresh;
 use crate::rules::Reading;
+use crate::summary::Summary;
 use crate::text::{Carried, NextHop, Route};
 use crate::update::{Field, Scan};
 
@@ -101,6 +102,7 @@ pub fn bgp_update(bytes: &[u8]) {
     assert!(attributes.is_sorted_by_key(|one| one.code), "in the order of their codes");
     attributes.for_each(|one| assert!(!one.to_string().is_empty()));
     let summary = scan.summary();
+    assert_eq!(Summary::of(scan.block()), *summary);
     assert_eq!(summary.neighbour_as, path::neighbour(summary.path.of(scan.block())));
     for field in update.withdrawn() {
         rewritten(&field, &reading, None);

@@ -16,6 +16,26 @@ pub fn bits_before(family: Family) -> Option<u8> {
     }
 }
 
+/// Whether the addresses of a family's prefixes are of IPv4, or of IPv6; `None` of a family whose
+/// routes are no prefixes.
+pub fn is_ipv4(family: Family) -> Option<bool> {
+    match family.row().form {
+        Form::Prefix { address, .. } => Some(address == 32),
+        _ => None,
+    }
+}
+
+/// Returns the length of a prefix in bits and its address, whose first bit is the highest one; of a
+/// VPN's without the Route Distinguisher. `None` where it is no prefix.
+#[inline]
+pub fn address_of(family: Family, key: &[u8]) -> Option<(u8, u128)> {
+    let (before, (bits, bytes)) = (bits_before(family)?, key.split_first()?);
+    let address = bytes.get(usize::from(before / 8)..)?;
+    let mut all = [0; 16];
+    all.get_mut(..address.len())?.copy_from_slice(address);
+    Some((bits.checked_sub(before)?, u128::from_be_bytes(all)))
+}
+
 /// Whether every address of one prefix is one of another, which is at most as long. Prefixes of a
 /// VPN are with their Route Distinguishers.
 pub fn covers(short: &[u8], long: &[u8]) -> bool {
@@ -82,7 +102,24 @@ mod tests {
             covers(&of("10.0.0.0/9"), hostile);
             shorter(Family::VpnV4, hostile);
             without_distinguisher(hostile);
+            address_of(Family::VpnV4, hostile);
         }
+    }
+
+    #[test]
+    fn a_prefix_has_an_address() {
+        let address = 0xc000_0200_u128 << 96;
+        for (family, text, bits, address) in [
+            (Family::Ipv4Unicast, "192.0.2.0/24", 24, address),
+            (Family::VpnV4, "65000:1:192.0.2.0/24", 24, address),
+            (Family::Ipv6Unicast, "2001:db8::/32", 32, 0x2001_0db8 << 96),
+            (Family::Ipv4Labelled, "0.0.0.0/0", 0, 0),
+        ] {
+            assert_eq!(address_of(family, &key(family, text)), Some((bits, address)), "{text}");
+        }
+        assert_eq!(address_of(Family::L2vpnEvpn, &[2, 1]), None);
+        let versions = [Family::VpnV4, Family::Ipv6Labelled, Family::Vpls].map(is_ipv4);
+        assert_eq!(versions, [Some(true), Some(false), None]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What of an attribute block routes are compared and filtered by.
 
 use crate::attributes::{
-    AS_PATH, CLUSTER_LIST, COMMUNITIES, EXTENDED_COMMUNITIES, LARGE_COMMUNITIES, LOCAL_PREF, MED,
-    ORIGIN, ORIGINATOR_ID, OTC,
+    AS_PATH, Attributes, CLUSTER_LIST, COMMUNITIES, EXTENDED_COMMUNITIES, LARGE_COMMUNITIES,
+    LOCAL_PREF, MED, ORIGIN, ORIGINATOR_ID, OTC,
 };
 use crate::bytes::u32_of;
 use crate::path;
@@ -44,6 +44,16 @@ pub struct Span {
 }
 
 impl Summary {
+    /// Returns that of a block.
+    pub fn of(block: &[u8]) -> Summary {
+        let (mut all, mut summary) = (Attributes::new(block), Summary::default());
+        while let Some(attribute) = all.next() {
+            let start = block.len() - all.rest().len() - attribute.value.len();
+            summary.note(attribute.code, attribute.value, start);
+        }
+        summary
+    }
+
     /// Notes an attribute whose value, which was checked, stands at a place of the block.
     pub(crate) fn note(&mut self, code: u8, value: &[u8], start: usize) {
         let span = Span { start: start as u16, len: value.len() as u16 };

@@ -50,7 +50,8 @@ impl Core {
         let tables = pack::tables(&plan.fed)?.into_iter().map(Arc::new).collect();
         let identifiers = plan.feeders.iter().map(|one| one.identifier).collect();
         let hashes = Hashes::new(plan.secret);
-        let known = Arc::new(Known::new(plan.fed.clone(), hashes, plan.change, identifiers));
+        let what = (plan.change, plan.passed.clone());
+        let known = Arc::new(Known::passing(plan.fed.clone(), hashes, what, identifiers));
         let expected = Expected::new(Arc::clone(&known), Arc::clone(&plan.best));
         let speakers: Vec<_> = plan.speakers().copied().collect();
         let sessions = Sessions::new(plan.speaking.clone(), &speakers)?;

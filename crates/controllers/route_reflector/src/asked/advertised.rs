@@ -1,6 +1,8 @@
 //! The table `advertised`: what a peer is told, as it is told; of a route that is sought also why
 //! it is not. How far the peer is in hearing of it is in the table `peers`.
 
+use std::borrow::Cow;
+
 use controller_kit::{Asked, Page, Unanswered};
 use protocol_bgp::builder::Builder;
 use protocol_bgp::families::{Family, FamilySet};
@@ -17,6 +19,7 @@ use crate::groups::export::{DEFAULT_TARGET, Exported};
 use crate::groups::view::View;
 use crate::lines::age;
 use crate::own::Kind;
+use crate::policy::{Decision, Policy};
 use crate::table::Path;
 
 /// A page of it.
@@ -54,8 +57,8 @@ pub(super) fn page(seen: Seen<'_>, asked: &Asked<'_>) -> Result<Page, Unanswered
         match reader.told(at) {
             Ok(paths) => {
                 room.spend(LOOK * (paths.len() - 1));
-                for path in &paths {
-                    let (row, bytes) = reader.row(at, path, &mut exported);
+                for (path, decision) in &paths {
+                    let (row, bytes) = reader.row(at, (path, decision.as_ref()), &mut exported);
                     room.push(Value::Object(row), bytes);
                 }
             }
@@ -109,24 +112,36 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The paths of a route that the peer is told, or why it is told none.
-    fn told(self, at: u32) -> Result<Vec<Path>, &'static str> {
+    /// The paths of a route that the peer is told, with what its policy makes of them, or why it is
+    /// told none.
+    fn told(self, at: u32) -> Result<Vec<Told>, Cow<'static, str>> {
         let Reader { seen, view, identity, number } = self;
         let is_default = || view.routes.with_key(at, |key| key == DEFAULT_TARGET);
         if identity.family == Family::RouteTarget && identity.tells_default && is_default() {
-            return Err("the reflector asks for all routes itself (`default-target`)");
+            return Err("the reflector asks for all routes itself (`default-target`)".into());
         }
         let mut paths: Vec<Path> = Vec::new();
+        let mut rejected = None;
+        let mut accepts = |path: &Path| {
+            let Some(policy) = &identity.policy else { return true };
+            let decision = self.decision(at, path);
+            let is_accepted = decision.as_ref().is_some_and(|decision| decision.is_accepted);
+            if !is_accepted {
+                rejected.get_or_insert_with(|| why_rejected(policy, decision));
+            }
+            is_accepted
+        };
         match identity.paths_max {
             0 => paths.extend(identity.chooses(view, at)),
-            _ => identity.choose_several(view, at, &mut paths),
+            _ => identity.choose_several(view, at, &mut paths, &mut accepts),
         }
+        let rejects_best = identity.paths_max == 0 && !paths.is_empty() && !accepts(&paths[0]);
         if paths.is_empty() {
-            return Err(self.why_for_nobody(at));
+            return Err(rejected.unwrap_or_else(|| self.why_for_nobody(at).into()));
         }
         paths.retain(|path| path.peer != number || identity.tells_teller());
         if paths.is_empty() {
-            return Err("the best path is the peer's own");
+            return Err("the best path is the peer's own".into());
         }
         let membership = seen.reflector.membership(number).map(|(membership, _)| membership);
         let wants = |path: &Path| {
@@ -135,9 +150,20 @@ impl Reader<'_> {
         };
         paths.retain(|path| !identity.is_constrained || wants(path));
         if paths.is_empty() {
-            return Err("the peer does not ask for its route targets");
+            return Err("the peer does not ask for its route targets".into());
         }
-        Ok(paths)
+        if let Some(why) = rejected.filter(|_| rejects_best) {
+            return Err(why);
+        }
+        Ok(paths.into_iter().map(|path| (path, self.decision(at, &path))).collect())
+    }
+
+    /// What the policy of the peer makes of a path.
+    fn decision(self, at: u32, path: &Path) -> Option<Decision> {
+        let Reader { view, identity, .. } = self;
+        let policy = identity.policy.as_ref()?;
+        let named = view.routes.with_key(at, |key| policy.of_prefix(identity.family, key));
+        view.decides(policy, identity.family, (path.attributes, path.peer, named))
     }
 
     /// Why no peer of the group is told of a route.
@@ -164,7 +190,12 @@ impl Reader<'_> {
     }
 
     /// The entry of a route that the peer is told.
-    fn row(self, at: u32, path: &Path, exported: &mut Exported) -> (Map<String, Value>, usize) {
+    fn row(
+        self,
+        at: u32,
+        (path, decision): (&Path, Option<&Decision>),
+        exported: &mut Exported,
+    ) -> (Map<String, Value>, usize) {
         let Reader { seen, view, identity, .. } = self;
         let mut row = head(view, identity.family, at);
         row.insert("status".to_owned(), json!("told"));
@@ -176,7 +207,7 @@ impl Reader<'_> {
         let Some(known) = view.attributes.known(path.attributes) else { return (row, 0) };
         let source = &view.sources[usize::from(path.peer)];
         let bytes = view.attributes.bytes_of(path.attributes);
-        identity.export(view.own, source, (known, bytes), exported);
+        identity.export(view.own, source, (known, bytes), decision, exported);
         let written = describe(&exported.next_hop, &exported.block, &mut row);
         if !self.has_room(at, path, exported) {
             row.insert("status".to_owned(), json!("not told"));
@@ -199,6 +230,18 @@ impl Reader<'_> {
         builder.finish();
         has_room
     }
+}
+
+/// A path that a peer is told, with what its policy makes of it.
+type Told = (Path, Option<Decision>);
+
+/// Why a policy does not let a path go to a peer.
+fn why_rejected(policy: &Policy, decision: Option<Decision>) -> Cow<'static, str> {
+    if policy.is_of_nobody() {
+        return "a peer of another AS without `export` is told nothing (RFC 8212)".into();
+    }
+    let rule = policy.rule(decision.and_then(|decision| decision.rule));
+    format!("its policy `{}` rejects it: {rule}", policy.name()).into()
 }
 
 /// What it costs to find out whether a peer is told of a route, in looks.

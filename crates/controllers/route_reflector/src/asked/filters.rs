@@ -99,6 +99,19 @@ impl<'a> Routes<'a> {
         self.text.is_some() && self.how != Match::Longer
     }
 
+    /// Keys of a family that are what is sought, where that is one prefix or what covers an
+    /// address: the longest first.
+    pub fn keys(&self, family: Family) -> Vec<Vec<u8>> {
+        let key = self.text.and_then(|text| parse(family, text).ok());
+        match (key, self.how) {
+            (Some(key), Match::Exact) => vec![key],
+            (Some(key), Match::Longest) => {
+                std::iter::successors(Some(key), |key| shorter(family, key)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Which routes of a family may be it, before [`Test::holds`] says that they are.
     pub fn numbers(&self, view: View<'_>, family: Family) -> Numbers {
         let all = Numbers::Below(view.routes.end());

@@ -54,7 +54,8 @@ fn row(seen: Seen<'_>, family: Family, number: u32, group: &Group) -> Value {
 
 /// What tells the group from others, but for its family and the kind of its peers.
 fn words(identity: &Identity) -> Vec<String> {
-    let Identity { writing, next_hop, is_constrained, tells_default, paths_max, .. } = identity;
+    let Identity { writing, next_hop, is_constrained, tells_default, .. } = identity;
+    let Identity { paths_max, policy, .. } = identity;
     let said = [
         (*is_constrained, "route-targets"),
         (*tells_default, "default-target"),
@@ -67,7 +68,12 @@ fn words(identity: &Identity) -> Vec<String> {
     ];
     let said = said.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| (*word).to_owned());
     let paths = (*paths_max > 0).then(|| format!("paths={paths_max}"));
-    said.chain(paths).chain(next_hop.map(|address| format!("next-hop={address}"))).collect()
+    let policy = policy.as_ref().map(|policy| match policy.is_of_nobody() {
+        true => "nothing".to_owned(),
+        false => format!("policy={}", policy.name()),
+    });
+    let next_hop = next_hop.map(|address| format!("next-hop={address}"));
+    said.chain(paths).chain(next_hop).chain(policy).collect()
 }
 
 /// Peers of a group that are named.

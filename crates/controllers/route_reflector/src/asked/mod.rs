@@ -22,6 +22,8 @@ mod routes;
 
 mod advertised;
 
+mod policy;
+
 mod groups;
 
 mod targets;
@@ -50,6 +52,11 @@ pub(crate) const TABLES: &[Table] = &[
         filters: &["peer", "family", "match"],
     },
     Table {
+        name: "policy",
+        summary: "what the policy `policy=…` makes of a path, and which rule decides",
+        filters: &["policy", "family", "match", "peer"],
+    },
+    Table {
         name: "groups",
         summary: "peers of a family that are told the same",
         filters: &["family", "peer"],
@@ -66,7 +73,8 @@ pub(crate) const TABLES: &[Table] = &[
     },
 ];
 
-/// How many entries each table has; of what a peer is told nobody counts it.
+/// How many entries each table has; of what a peer is told, and of what a policy decides, nobody
+/// counts it.
 pub(crate) fn sizes(seen: Seen<'_>) -> Vec<Option<u64>> {
     let count = |number: usize| Some(number as u64);
     let families = || FAMILIES.iter().map(|row| row.family);
@@ -75,6 +83,7 @@ pub(crate) fn sizes(seen: Seen<'_>) -> Vec<Option<u64>> {
     vec![
         count(seen.peers.count()),
         count(paths.sum()),
+        None,
         None,
         count(groups.sum()),
         count(seen.reflector.sets()),
@@ -91,6 +100,7 @@ pub(crate) fn page(seen: Seen<'_>, asked: &Asked<'_>) -> Result<Page, Unanswered
         "peers" => peers::page(seen, asked),
         "routes" => routes::page(seen, asked),
         "advertised" => advertised::page(seen, asked),
+        "policy" => policy::page(seen, asked),
         "groups" => groups::page(seen, asked),
         "targets" => targets::page(seen, asked),
         "attributes" => attributes::page(seen, asked),

@@ -11,7 +11,7 @@ use super::room::Room;
 use super::seen::Seen;
 use crate::groups::group::At;
 use crate::lines::age;
-use crate::peers::Entry;
+use crate::peers::{Entry, Wishes};
 
 /// A page of it. Its entries are in the order of the numbers of peers.
 pub(super) fn page(seen: Seen<'_>, asked: &Asked<'_>) -> Result<Page, Unanswered> {
@@ -124,6 +124,21 @@ fn row(seen: Seen<'_>, number: u16, entry: &Entry) -> Value {
     if entry.is_drained || seen.peers.are_drained {
         put("drained", json!(true));
     }
+    let Wishes { import, export, group } = &entry.wishes;
+    for (key, name) in [("import", import), ("export", export)] {
+        let policy = seen.policies.of(name.as_ref(), *kind);
+        match &policy {
+            Some(policy) if policy.is_of_nobody() => put(key, json!(NO_POLICY)),
+            _ => name.iter().for_each(|name| put(key, json!(name))),
+        }
+    }
+    group.iter().for_each(|group| put("group", json!(group)));
+    let refused =
+        FAMILIES.iter().map(|row| u64::from(seen.reflector.refused_by_policy(number, row.family)));
+    let refused: u64 = refused.sum();
+    if refused > 0 {
+        put("refused-by-policy", json!(refused));
+    }
     let routes = FAMILIES.iter().filter_map(|family| {
         let count = seen.reflector.told_by(number, family.family);
         (count > 0).then(|| (family.name.to_owned(), json!(count)))
@@ -172,6 +187,9 @@ pub(crate) const STATES: [State; 6] = [
     State::Established,
 ];
 
+/// What stands in the place of the policy of a peer that needs one and has none.
+const NO_POLICY: &str = "none: nothing (RFC 8212)";
+
 /// The word for every state but the last one.
 const DOWN: &str = "down";
 
@@ -189,6 +207,7 @@ const COLUMNS: &[&str] = &[
     "told",
     "lag-bytes",
     "targets",
+    "refused-by-policy",
     "last",
     "failing",
 ];

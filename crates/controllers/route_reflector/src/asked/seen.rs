@@ -3,12 +3,14 @@
 use protocol_kit::Time;
 
 use crate::peers::Peers;
+use crate::policy::Policies;
 use crate::reflector::Reflector;
 
 /// What is looked at.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub peers: &'a Peers,
+    pub policies: &'a Policies,
     pub reflector: &'a Reflector,
     pub now: Time,
 }

@@ -7,6 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol_bgp::capabilities::Role;
 
+pub use super::path::{Attributes, Prefix};
+use super::policy::{Passed, pass};
+use crate::config::PolicyKeys;
+
 /// What a peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Is {
@@ -17,24 +21,6 @@ pub enum Is {
     /// A speaker of another AS, which is this one.
     OfOtherAs(u32),
 }
-
-/// The attributes of a path, as far as tests use some.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "they are those of the standard")]
-pub struct Attributes {
-    pub next_hop: [u8; 4],
-    pub path: Vec<u32>,
-    pub med: Option<u32>,
-    pub preference: Option<u32>,
-    pub originator: Option<u32>,
-    pub clusters: Vec<u32>,
-    pub communities: Vec<u32>,
-    pub targets: Vec<u64>,
-    pub otc: Option<u32>,
-}
-
-/// The length and the address of a prefix.
-pub type Prefix = (u8, [u8; 4]);
 
 /// A peer, and the identifier of the path where it says several (RFC 7911); else 0.
 pub type By = (u16, u32);
@@ -61,6 +47,8 @@ pub struct Model {
     pub roles: BTreeMap<u16, Role>,
     /// Peers whose sessions are to end (RFC 8326).
     pub drained: BTreeSet<u16>,
+    /// The policies by which routes of some peers are taken, and by which some peers are told.
+    pub policies: [BTreeMap<u16, PolicyKeys>; 2],
 }
 
 impl Model {
@@ -68,8 +56,8 @@ impl Model {
     pub fn new(asn: u32, identifier: u32, peers: Vec<(Is, u32)>) -> Model {
         let (paths, stale) = (BTreeMap::new(), BTreeSet::new());
         let (asks, most, roles) = (None, usize::MAX, BTreeMap::new());
-        let drained = BTreeSet::new();
-        Model { asn, identifier, peers, paths, stale, asks, most, roles, drained }
+        let (drained, policies) = (BTreeSet::new(), [BTreeMap::new(), BTreeMap::new()]);
+        Model { asn, identifier, peers, paths, stale, asks, most, roles, drained, policies }
     }
 
     /// A peer says a path; one that has been here takes the place of the one before, too.
@@ -95,7 +83,15 @@ impl Model {
         let is_there = self.paths.contains_key(&(prefix, by));
         let count = self.paths.keys().filter(|(_, of)| of.0 == peer).count();
         self.withdraw(by, prefix);
-        if !has_been_here && !is_leak && (is_there || count < self.most) {
+        let attributes = match self.policies[0].get(&peer) {
+            Some(policy) => pass(policy, group(peer), prefix, &attributes).map(|it| it.path),
+            None => Some(attributes),
+        };
+        if let Some(attributes) = attributes
+            && !has_been_here
+            && !is_leak
+            && (is_there || count < self.most)
+        {
             self.paths.insert((prefix, by), attributes);
         }
     }
@@ -135,9 +131,9 @@ impl Model {
             if self.asks.is_some() && (is_from, is_to) == (Is::Other, Is::Other) {
                 let ((from, _), path) =
                     self.best(prefix, |(of, _)| self.peers[usize::from(of)].0 == Is::Client)?;
-                return Some((prefix, self.as_told(from, peer, path)?));
+                return Some((prefix, self.as_told(prefix, from, peer, path)?));
             }
-            Some((prefix, self.as_told(from, peer, path)?))
+            Some((prefix, self.as_told(prefix, from, peer, path)?))
         });
         let mut told: BTreeMap<Prefix, Attributes> = told.collect();
         if let Some((next_hop, prefix)) = self.asks
@@ -159,7 +155,7 @@ impl Model {
             let (mut seen, mut count) = (BTreeSet::new(), 0);
             while let Some((by, path)) = self.best(prefix, |by| !seen.contains(&by)) {
                 seen.insert(by);
-                let Some(path) = self.as_told_to(by.0, peer, path) else { continue };
+                let Some(path) = self.as_told_to(prefix, by.0, peer, path) else { continue };
                 count += 1;
                 if count <= most && by.0 != peer {
                     told.insert((prefix, by), path);
@@ -202,24 +198,37 @@ impl Model {
         self.drained.contains(&peer) || is_external && path.communities.contains(&GOING)
     }
 
-    fn as_told(&self, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
+    fn as_told(&self, prefix: Prefix, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
         let hears_itself = self.asks.is_some() && self.peers[usize::from(to)].0 == Is::Client;
-        (from != to || hears_itself).then(|| self.as_told_to(from, to, path)).flatten()
+        let is_for_it = from != to || hears_itself;
+        is_for_it.then(|| self.as_told_to(prefix, from, to, path)).flatten()
     }
 
     /// The same of one like the peer.
-    fn as_told_to(&self, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
+    fn as_told_to(
+        &self,
+        prefix: Prefix,
+        from: u16,
+        to: u16,
+        said: &Attributes,
+    ) -> Option<Attributes> {
         let ((is_from, identifier), (is_to, _)) =
             (self.peers[usize::from(from)], self.peers[usize::from(to)]);
-        let is_going = self.is_going(from, path) || self.drained.contains(&to);
-        let mut path = path.clone();
-        if path.communities.contains(&0xffff_ff02) {
+        let is_going = self.is_going(from, said) || self.drained.contains(&to);
+        if said.communities.contains(&0xffff_ff02) {
             return None;
         }
+        let (mut path, sets_med) = match self.policies[1].get(&to) {
+            Some(policy) => {
+                let Passed { path, sets_med } = pass(policy, group(from), prefix, said)?;
+                (path, sets_med)
+            }
+            None => (said.clone(), false),
+        };
         match (is_from, is_to) {
             (Is::Other, Is::Other) => return None,
             (_, Is::OfOtherAs(_)) => {
-                if path.communities.contains(&0xffff_ff01) {
+                if said.communities.contains(&0xffff_ff01) {
                     return None;
                 }
                 path.path.insert(0, self.asn);
@@ -232,7 +241,8 @@ impl Model {
                         path.otc = path.otc.or(Some(self.asn));
                     }
                 }
-                (path.med, path.preference, path.originator) = (None, None, None);
+                path.med = path.med.filter(|_| sets_med);
+                (path.preference, path.originator) = (None, None);
                 path.clusters.clear();
             }
             (Is::OfOtherAs(_), _) => path.preference = Some(path.preference.unwrap_or(100)),
@@ -258,6 +268,11 @@ impl Model {
 
 /// The community GRACEFUL_SHUTDOWN.
 const GOING: u32 = 0xffff_0000;
+
+/// The group of a peer: none, or one of two.
+pub fn group(peer: u16) -> &'static str {
+    ["", "a", "b"][usize::from(peer % 3)]
+}
 
 /// Whether somebody who asks by an NLRI is told of routes with these targets: bit by bit.
 pub fn asks_for(nlri: &[u8], targets: &[u64]) -> bool {

@@ -1,5 +1,7 @@
 //! The reflector beside the plain one: peers come, tell, are told, lag and go.
 
+use std::sync::Arc;
+
 use protocol_bgp::builder::write_end_of_rib;
 use protocol_bgp::capabilities::Role;
 use protocol_bgp::families::{FAMILIES, Family, FamilySet};
@@ -8,15 +10,17 @@ use protocol_bgp::message::{Kind as Message, LEN_MAX};
 use protocol_bgp::rules::Reading;
 use protocol_bgp::update::Scan;
 
-use super::model::{Attributes, Is, Model, Prefix, asks_for};
+use super::model::{Attributes, Is, Model, Prefix, asks_for, group};
+use super::policy::draw;
 use super::several::Several;
-pub use super::steps::Step;
+pub use super::step::Step;
 use super::wire::{self, Paths};
 use crate::bounds::{Bound, Then};
 use crate::groups::Identity;
 use crate::groups::group::Limits;
 use crate::leaks::Relation;
 use crate::own::{Kind, Lowers, Own, Source};
+use crate::policy::{Groups, Policy};
 use crate::reflector::Reflector;
 use crate::table::Rules;
 
@@ -100,6 +104,22 @@ impl Trial {
     pub fn related(mut self, own: Option<Role>) -> Trial {
         self.model.roles = own.into_iter().map(|own| (STRANGER - 1, own)).collect();
         self
+    }
+
+    /// Both with policies that are drawn: of what some peers tell, and of what some are told. Where
+    /// there are route targets there are none.
+    pub fn policed(mut self, seed: u64) -> Trial {
+        for (at, peers) in [[0, 2, 4], [1, 3, 4]].into_iter().enumerate() {
+            let drawn = (0..).map(|number| draw(seed + number * 2 + at as u64));
+            self.model.policies[at] = peers.into_iter().zip(drawn).collect();
+        }
+        self
+    }
+
+    /// The policy of a peer for what it tells, or for what it is told.
+    fn policy(&self, at: usize, peer: u16) -> Option<Arc<Policy>> {
+        let keys = self.model.policies[at].get(&peer)?;
+        Some(Arc::new(Policy::new(keys, &mut groups())))
     }
 
     /// Lets something happen; what cannot happen now does not.
@@ -205,6 +225,13 @@ impl Trial {
                 self.reflector.lower(peer, self.lowers(peer));
                 self.reflector.regroup(peer, self.identities(peer));
             }
+            Step::Police(peer, seed) if self.asked.is_none() && peer < STRANGER => {
+                self.model.policies[1].insert(peer, draw(seed));
+                if self.is_open(peer) {
+                    let policy = self.policy(1, peer);
+                    self.reflector.export_by(peer, policy.as_ref());
+                }
+            }
             Step::Refresh(peer) if self.is_open(peer) => {
                 let families = self.families();
                 families.iter().for_each(|family| self.reflector.refresh(peer, family));
@@ -277,6 +304,7 @@ impl Trial {
         let identities = self.identities(peer);
         let source = source(kind(peer), identifier, peer, self.lowers(peer));
         self.reflector.open(peer, source, identities);
+        self.reflector.import_by(peer, self.policy(0, peer));
         let most = u32::try_from(self.model.most).unwrap_or(u32::MAX);
         let mut bounds = [Bound::NONE; FAMILIES.len()];
         bounds[self.family() as usize] = Bound { most, then: Then::Refuse, ..Bound::NONE };
@@ -428,6 +456,7 @@ impl Trial {
                 has_enhanced_refresh: false,
                 paths_max: if self.path_ids(peer).contains(family) { self.several.most } else { 0 },
                 drains: self.model.drained.contains(&peer) && family != Family::RouteTarget,
+                policy: self.policy(1, peer),
             }
         };
         own.map(identity).collect()
@@ -455,7 +484,20 @@ fn kind(peer: u16) -> Kind {
 }
 
 fn source(kind: Kind, identifier: u32, peer: u16, lowers: Lowers) -> Source {
-    Source { kind, identifier, address: u128::from(peer), lowers }
+    let group = match group(peer) {
+        "" => 0,
+        name => groups().number(name),
+    };
+    Source { kind, identifier, address: u128::from(peer), group, lowers }
+}
+
+/// The groups of peers.
+fn groups() -> Groups {
+    let mut groups = Groups::default();
+    for name in ["a", "b"] {
+        groups.number(name);
+    }
+    groups
 }
 
 /// Peers that ask for no route targets, and are told everything.

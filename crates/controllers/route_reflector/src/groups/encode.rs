@@ -4,6 +4,7 @@
 use protocol_bgp::builder::Builder;
 use protocol_bgp::families::Family;
 
+use crate::groups::decided::Decided;
 use crate::groups::export::{DEFAULT_TARGET, Exported, Identity};
 use crate::groups::stream::{Draft, Readers, Stream, Told};
 use crate::groups::view::View;
@@ -23,6 +24,11 @@ pub struct Encoder {
     pub(super) withdrawn: Vec<(Readers, u32, u32, u32, u8)>,
     /// Paths of a route.
     pub(super) told: Vec<Path>,
+    /// What the policy of the group says of those that are announced: their numbers stand in the
+    /// place of their attributes then.
+    pub(super) decided: Decided,
+    /// Whether routes of the group are told in another way than to all but their teller.
+    is_marked: bool,
     exported: Exported,
     draft: Draft,
 }
@@ -60,6 +66,17 @@ impl How {
 }
 
 impl Encoder {
+    /// Begins with routes for a group.
+    pub fn begin(&mut self, identity: &Identity) {
+        let is_of_targets = identity.is_constrained || identity.family == Family::RouteTarget;
+        self.is_marked = is_of_targets || identity.tells_teller() || identity.policy.is_some();
+    }
+
+    /// Returns how often policies have not told a group of a route.
+    pub fn refused(&self) -> u64 {
+        self.decided.refused
+    }
+
     /// Adds a route in its present state.
     #[inline]
     pub fn add(&mut self, view: View<'_>, identity: &Identity, number: u32, how: How) {
@@ -67,8 +84,7 @@ impl Encoder {
         let teller = route.teller();
         let several = route.had_several_tellers();
         let path = identity.chooses(view, number);
-        let is_marked = identity.is_constrained || identity.family == Family::RouteTarget;
-        if is_marked || identity.tells_teller() {
+        if self.is_marked {
             if identity.tells_default && view.routes.with_key(number, |key| key == DEFAULT_TARGET) {
                 return;
             }
@@ -91,7 +107,8 @@ impl Encoder {
         }
     }
 
-    /// The same where targets tell who is told, or where who has told a path hears of it, too.
+    /// The same where targets tell who is told, where who has told a path hears of it, too, or
+    /// where a policy says what is told.
     fn add_marked(
         &mut self,
         view: View<'_>,
@@ -105,14 +122,23 @@ impl Encoder {
             true => view.family.had(number).or(route.best().map(|best| view.targets_of(best))),
             false => Some(EVERYBODY),
         };
-        let Some(path) = path else {
+        let told = path.map(|path| (path.attributes, path));
+        let told = match &identity.policy {
+            None => told,
+            Some(policy) if policy.takes_nothing() => return,
+            Some(policy) => told.and_then(|(_, path)| {
+                let decided = self.decided.of(view, (identity, policy), number, &path)?;
+                Some((decided, path))
+            }),
+        };
+        let Some((first, path)) = told else {
             // Of a route that was gone before anybody was told by targets nobody of those knows.
             let Some(had) = had.filter(|_| how.takes_back()) else { return };
             let is_one_s = route.best().is_none() && !several && !identity.tells_teller();
             let readers = if is_one_s { Readers::AllBut(route.teller()) } else { Readers::All };
             return self.withdrawn.push((readers, had, NO_SET, number, 0));
         };
-        let entry = (path.attributes, path.peer, number, 0);
+        let entry = (first, path.peer, number, 0);
         match how {
             How { is_plain: true, .. } => self.announced.push(entry),
             How { is_gained: true, .. } => self.gained.push(entry),
@@ -169,6 +195,7 @@ impl Encoder {
         }
         self.withdrawn = withdrawn;
         self.withdrawn.clear();
+        self.decided.clear();
         self.end_chunk(1, (next, mark), stream);
         self.shrink();
     }
@@ -185,10 +212,11 @@ impl Encoder {
     ) {
         let mut runs = Vec::new();
         let mut rest = entries;
-        while let Some(&(attributes, peer, ..)) = rest.first() {
-            let same = rest.partition_point(|one| (one.0, one.1) <= (attributes, peer));
+        while let Some(&(first, peer, ..)) = rest.first() {
+            let same = rest.partition_point(|one| (one.0, one.1) <= (first, peer));
             let (run, behind) = rest.split_at(same);
             rest = behind;
+            let attributes = self.decided.attributes(identity, first);
             let Some(known) = view.attributes.known(attributes) else { continue };
             let targets = if identity.is_constrained { known.targets } else { EVERYBODY };
             runs.push((targets, peer, run));
@@ -202,12 +230,14 @@ impl Encoder {
                 let set = view.sets.get(targets);
                 told = (targets, if is_gained { Told::Again(set) } else { Told::Routes(set) });
             }
-            let attributes = left[0].0;
+            let attributes = self.decided.attributes(identity, left[0].0);
             let Some(known) = view.attributes.known(attributes) else { continue };
             let source = &view.sources[usize::from(peer)];
             let bytes = view.attributes.bytes_of(attributes);
+            let decision = self.decided.decision(view, identity, left[0].0);
             let mut exported = std::mem::take(&mut self.exported);
-            identity.export(view.own, source, (known, bytes), &mut exported);
+            let path = (known, bytes);
+            identity.export(view.own, source, path, decision.as_ref(), &mut exported);
             while !left.is_empty() {
                 let count = self.announce(view, identity, &exported, (left, peer), &told.1);
                 left = &left[count..];

@@ -2,6 +2,7 @@
 //! (RFC 4271 section 5.1 and 9.2, RFC 4456 section 8, RFC 4684 section 3.2).
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use protocol_bgp::attributes::{
     AIGP, AS_PATH, CLUSTER_LIST, COMMUNITIES, Class, LOCAL_PREF, MED, ORIGIN, ORIGINATOR_ID, OTC,
@@ -10,12 +11,14 @@ use protocol_bgp::attributes::{
 use protocol_bgp::builder::{Builder, Writing};
 use protocol_bgp::capabilities::Role;
 use protocol_bgp::families::Family;
-use protocol_bgp::path;
+use protocol_bgp::summary::Summary;
 
 use crate::groups::view::View;
 use crate::known::{GRACEFUL_SHUTDOWN, Known, PREFERENCE, candidate, parts};
 use crate::leaks;
 use crate::own::{Kind, Own, Source};
+use crate::policy::{Changed, Decision, Policy};
+use crate::rewriting::{prepend, put_next_hop};
 use crate::table::Path;
 
 /// What all UPDATEs for a peer depend on: peers that have it in common are a group.
@@ -44,6 +47,8 @@ pub struct Identity {
     pub paths_max: u8,
     /// Whether they are told that all routes are about to go (RFC 8326).
     pub drains: bool,
+    /// The policy by which they are told; `None` where they are told everything as it is.
+    pub policy: Option<Arc<Policy>>,
 }
 
 /// A route's next hop and attributes as a group is told.
@@ -132,30 +137,37 @@ impl Identity {
         message
     }
 
-    /// Makes what the group is told of a path.
+    /// Makes what the group is told of a path, which its policy may have decided about.
     pub fn export(
         &self,
         own: &Own,
         source: &Source,
         (known, bytes): (&Known, &[u8]),
+        decision: Option<&Decision>,
         out: &mut Exported,
     ) {
-        self.export_as_it_is(own, source, (known, bytes), out);
+        let changed = decision.and_then(|decision| decision.changed.as_ref());
+        let (summary, bytes) = match changed {
+            Some(changed) => (&changed.summary, &changed.bytes[..]),
+            None => (&known.summary, bytes),
+        };
+        self.export_as_it_is(own, source, (summary, bytes), changed, out);
         let is_lowered = self.drains || source.lowers(known.is_going);
         // What is asked for by route targets is asked for as before.
         let is_route = self.family != Family::RouteTarget && self.kind != Kind::Collector;
         if is_lowered && is_route {
-            self.lower((known, parts(bytes).1), out);
+            self.lower(summary.communities.of(parts(bytes).1), out);
         }
     }
 
     /// Makes of what the group is told that it is about to go (RFC 8326 section 4): it has the
     /// community, and within the AS the lowest preference.
-    fn lower(&self, (known, before): (&Known, &[u8]), out: &mut Exported) {
+    fn lower(&self, communities: &[u8], out: &mut Exported) {
         let Exported { block, lowered, .. } = out;
-        let mut communities = known.summary.communities.of(before).to_vec();
-        if !known.is_going {
-            communities.extend(GRACEFUL_SHUTDOWN.to_be_bytes());
+        let mut communities = communities.to_vec();
+        let going = GRACEFUL_SHUTDOWN.to_be_bytes();
+        if !communities.chunks_exact(going.len()).any(|one| one == going) {
+            communities.extend(going);
         }
         let changes: [(u8, Option<&[u8]>); 2] =
             [(LOCAL_PREF, Some(&[0; 4])), (COMMUNITIES, Some(&communities))];
@@ -168,7 +180,8 @@ impl Identity {
         &self,
         own: &Own,
         source: &Source,
-        (known, bytes): (&Known, &[u8]),
+        (summary, bytes): (&Summary, &[u8]),
+        changed: Option<&Changed>,
         out: &mut Exported,
     ) {
         let Exported { next_hop, block, clusters, path, .. } = out;
@@ -178,18 +191,22 @@ impl Identity {
         if self.kind == Kind::Collector {
             return block.extend(before);
         }
-        let summary = &known.summary;
         if self.kind == Kind::External {
             prepend(own.asn, summary.path.of(before), path);
-            if let Some(address) = self.next_hop {
+            if let Some(address) = self.next_hop
+                && !changed.is_some_and(|it| it.sets_next_hop)
+            {
                 put_next_hop(address, self.family, next_hop);
             }
+            // What the group's own policy says is for it.
+            let med = summary.med.filter(|_| changed.is_some_and(|it| it.sets_med));
+            let med = med.map(u32::to_be_bytes);
             // An AS tells others nothing of what it prefers within.
             let asn = own.asn.to_be_bytes();
             let is_marked = self.role.is_some_and(|role| leaks::marks(role, summary.otc));
             let changes: [(u8, Option<&[u8]>); 7] = [
                 (AS_PATH, Some(path)),
-                (MED, None),
+                (MED, med.as_ref().map(|med| &med[..])),
                 (LOCAL_PREF, None),
                 (ORIGINATOR_ID, None),
                 (CLUSTER_LIST, None),
@@ -221,36 +238,3 @@ impl Identity {
 
 /// The key of the default route target.
 pub(crate) const DEFAULT_TARGET: [u8; 1] = [0];
-
-/// Appends a path with an AS in front of it.
-fn prepend(asn: u32, before: &[u8], out: &mut Vec<u8>) {
-    match before {
-        [path::SEQUENCE, count, ases @ ..] if *count < u8::MAX => {
-            out.extend([path::SEQUENCE, count + 1]);
-            out.extend(asn.to_be_bytes());
-            out.extend(ases);
-        }
-        _ => {
-            path::push(path::SEQUENCE, [asn].into_iter(), out);
-            out.extend(before);
-        }
-    }
-}
-
-/// Puts an address in the place of the first one of a next hop, and leaves no second one.
-fn put_next_hop(address: IpAddr, family: Family, next_hop: &mut Vec<u8>) {
-    let bytes: &[u8] = match &address {
-        IpAddr::V4(address) => &address.octets(),
-        IpAddr::V6(address) => &address.octets(),
-    };
-    // Those of VPNs have a Route Distinguisher of zeros in front.
-    let distinguisher = match family {
-        Family::VpnV4 | Family::VpnV6 => 8,
-        _ => 0,
-    };
-    if family.row().next_hops.contains(&((bytes.len() + distinguisher) as u8)) {
-        next_hop.clear();
-        next_hop.resize(distinguisher, 0);
-        next_hop.extend(bytes);
-    }
-}

@@ -22,9 +22,9 @@ use crate::membership::{Delta, Membership};
 use crate::table::targets::SETS_MAX;
 use crate::table::{Log, Place, Slots};
 
-mod progress;
-
 mod moving;
+
+mod progress;
 
 pub use progress::{At, Progress, Shown};
 
@@ -193,6 +193,7 @@ impl Group {
             return false;
         }
         let end = log.end().min(Place(mark + limits.routes as u64));
+        encoder.begin(&self.identity);
         if self.identity.paths_max > 0 {
             for place in (mark..end.0).map(Place) {
                 let Some(number) = log.get(place) else { continue };
@@ -284,6 +285,7 @@ impl Group {
             let last = end.min(mark.saturating_add(limits.routes as u32));
             let mut known = Vec::new();
             let has_several = self.identity.paths_max > 0;
+            encoder.begin(&self.identity);
             for number in mark..last {
                 let how = walk.how(view, has_several, number, &mut known);
                 if how.tells() && view.routes.is_used(number) {

@@ -5,14 +5,17 @@
 //!  table ----------> encode --> first tables ----+--> a peer reads both in the order of their chunks
 //! ```
 //! The files in reading order: [`view`] is what is read, [`export`] what a group is told of a path,
-//! [`stream`] what it is told in, [`encode`] makes one of the other, `several` where it is told
-//! several paths of a route, [`group`] has the readers and their places.
+//! `decided` what its policy says of that, [`stream`] what it is told in, [`encode`] makes one of
+//! the other, `several` where it is told several paths of a route, [`group`] has the readers and
+//! their places.
 
 pub mod view;
 
 pub mod export;
 
 pub mod stream;
+
+mod decided;
 
 pub mod encode;
 

@@ -14,9 +14,15 @@ use crate::table::targets::{EVERYBODY, NO_SET};
 use crate::table::{Candidate, Path, Slots};
 
 impl Identity {
-    /// Finds the paths of a route that the group is told: those that are for it of the best ones,
-    /// of which the very best is always one.
-    pub fn choose_several(&self, view: View<'_>, number: u32, told: &mut Vec<Path>) {
+    /// Finds the paths of a route that the group is told: those that are for it and that its policy
+    /// accepts, of these the best ones.
+    pub fn choose_several(
+        &self,
+        view: View<'_>,
+        number: u32,
+        told: &mut Vec<Path>,
+        mut accepts: impl FnMut(&Path) -> bool,
+    ) {
         let View { own, sources, .. } = view;
         told.clear();
         told.extend(view.routes.paths(number).filter(|path| path.slot != 0));
@@ -33,7 +39,8 @@ impl Identity {
         }
         told.retain(|path| {
             let known = view.attributes.known(path.attributes);
-            known.is_some_and(|known| self.takes(own, &sources[usize::from(path.peer)], known))
+            let source = &sources[usize::from(path.peer)];
+            known.is_some_and(|known| self.takes(own, source, known)) && accepts(path)
         });
         told.truncate(most);
     }
@@ -70,17 +77,25 @@ impl Encoder {
         (number, meant): (u32, Slots),
         how: How,
     ) {
+        if identity.policy.as_ref().is_some_and(|policy| policy.takes_nothing()) {
+            return;
+        }
         let lost = view.family.lost(number);
         let had = view.family.had(number).filter(|_| identity.is_constrained);
         let mut told = std::mem::take(&mut self.told);
-        identity.choose_several(view, number, &mut told);
+        let Encoder { decided, .. } = self;
+        identity.choose_several(view, number, &mut told, |path| {
+            decided.names(view, identity, number, path).is_some()
+        });
         let mut left = Encoder::slots(view, number).or(lost).and(meant);
         for path in told.iter().filter(|path| meant.has(path.slot)) {
-            let Path { attributes, peer, slot, .. } = *path;
+            let Path { peer, slot, .. } = *path;
+            let first = self.decided.names(view, identity, number, path);
+            let Some(first) = first else { continue };
             left = left.without(Slots::of(slot));
             match how {
-                How { is_plain: true, .. } => self.announced.push((attributes, peer, number, slot)),
-                How { is_gained: true, .. } => self.gained.push((attributes, peer, number, slot)),
+                How { is_plain: true, .. } => self.announced.push((first, peer, number, slot)),
+                How { is_gained: true, .. } => self.gained.push((first, peer, number, slot)),
                 _ => {}
             }
             if !how.takes_back() {

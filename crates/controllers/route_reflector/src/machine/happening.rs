@@ -14,7 +14,7 @@ use crate::dumps;
 use crate::leaks::Relation;
 use crate::lines::Before;
 use crate::monitors::Ends;
-use crate::peers::Entry;
+use crate::peers::{Entry, Wishes};
 use crate::reflector::Ending;
 
 impl RouteReflector {
@@ -26,15 +26,18 @@ impl RouteReflector {
         happen: impl FnOnce(&mut peer::Peer, &mut peer::Sink<'_>),
     ) {
         let RouteReflector { config, peers, reflector, reading, has_more, .. } = self;
-        let RouteReflector { lines, dumps, monitors, .. } = self;
+        let RouteReflector { lines, dumps, monitors, policies, .. } = self;
         let mut monitors = monitors.as_mut().filter(|all| all.hears());
         let peers_drain = peers.are_drained;
         let Some(entry) = peers.get_mut(number) else { return };
-        let terms = terms(config, entry, peers_drain);
+        // Else they are as they were.
+        let may_come_up = entry.peer.negotiated().is_none();
+        let mut terms = may_come_up.then(|| terms(config, policies, entry, peers_drain));
         let Entry { peer, kind, kept, restart, local, ports, .. } = entry;
-        let Entry { constrained_at, bounds, away, ended, malformed, told, .. } = entry;
+        let Entry { constrained_at, bounds, away, ended, malformed, told, wishes, .. } = entry;
+        let Entry { is_to_tell_again, .. } = entry;
         let has_happened = &mut self.restarting.has_happened;
-        let before = Before::of(peer);
+        let (before, established) = (Before::of(peer), peer.counters().established);
         let address = peer.config().peer;
         let (role, asn) = (peer.config().role, peer.config().peer_as);
         let (own_as, own_address) = (config.asn, *local);
@@ -50,6 +53,7 @@ impl RouteReflector {
             match event {
                 peer::Event::Established(negotiated) => {
                     (*ended, *has_happened) = (FamilySet::NONE, true);
+                    *is_to_tell_again = false;
                     *reading = Some(negotiated.reading);
                     *restart = negotiated.restart;
                     let preserved = negotiated.restart.map_or(FamilySet::NONE, |it| it.preserved);
@@ -58,8 +62,11 @@ impl RouteReflector {
                         lost.for_each(|family| reflector.sweep(number, family, true));
                         *until = now.after(STALE);
                     }
-                    let source = source(terms, negotiated.identifier, address);
+                    let Some(terms) = terms.take() else { return Ok(()) };
+                    let group = policies.group(wishes.group.as_ref());
+                    let source = source(&terms, negotiated.identifier, address, group);
                     reflector.open(number, source, identities(terms, negotiated));
+                    reflector.import_by(number, policies.of(wishes.import.as_ref(), *kind));
                     reflector.bound(number, *bounds);
                     reflector.relate(number, role.map(|own| Relation { own, asn }));
                     if let Some(dumps) = dumps {
@@ -134,8 +141,18 @@ impl RouteReflector {
         };
         happen(peer, &mut sink);
         lines.note(now, (peer, *kind), before, told);
+        if peer.counters().established > established {
+            let Wishes { import, export, .. } = wishes;
+            let is_none = |name: &Option<String>| {
+                policies.of(name.as_ref(), *kind).is_some_and(|policy| policy.is_of_nobody())
+            };
+            lines.unpoliced(now, address, (is_none(import), is_none(export)));
+        }
         if let Some(until) = *away {
             peer.wait(until);
+        }
+        if *is_to_tell_again {
+            *is_to_tell_again = !ask_again(peer, now);
         }
         // One that could take nothing may have waited for its turn.
         self.has_more |= !had_room && peer.room() > 0;
@@ -143,6 +160,18 @@ impl RouteReflector {
         self.departing.push_back(number);
         self.note();
     }
+}
+
+/// Asks a peer for all its routes again (RFC 2918). False where it takes no bytes now.
+fn ask_again(peer: &mut peer::Peer, now: Time) -> bool {
+    let mut messages = Vec::new();
+    let families = peer.negotiated().map_or(FamilySet::NONE, |agreed| agreed.reading.families);
+    families.iter().for_each(|family| Refresh::Wanted.write(family, &mut messages));
+    let has_room = messages.len() <= peer.room();
+    if has_room {
+        peer.send(messages, now);
+    }
+    has_room || families.is_empty()
 }
 
 /// For how long it is awaited that a peer has told which route targets it asks for (RFC 4684

@@ -100,7 +100,7 @@ impl RouteReflector {
         };
         for number in numbers {
             let Some(entry) = self.peers.get(number) else { continue };
-            let terms = terms(&self.config, entry, self.peers.are_drained);
+            let terms = terms(&self.config, &self.policies, entry, self.peers.are_drained);
             self.reflector.lower(number, terms.lowers);
             if let Some(agreed) = entry.peer.negotiated() {
                 self.reflector.regroup(number, identities(terms, agreed));

@@ -401,6 +401,7 @@ fn identity(family: Family) -> Identity {
         has_enhanced_refresh: false,
         paths_max: 0,
         drains: false,
+        policy: None,
     }
 }
 

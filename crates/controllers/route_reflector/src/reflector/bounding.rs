@@ -54,7 +54,8 @@ impl Reflector {
     /// [`Reflector::memory`] is there for others of the same kind.
     pub fn used(&self) -> usize {
         let ribs: usize = self.ribs.iter().map(|rib| rib.family.used()).sum();
-        ribs + self.attributes.used() + self.rests.used() + self.sets.used()
+        let others = self.rests.used() + self.sets.used() + self.refused.used();
+        ribs + self.attributes.used() + others
     }
 
     /// Whether there is room for an UPDATE of this length with so many routes, which are counted if

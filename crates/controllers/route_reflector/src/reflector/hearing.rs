@@ -2,6 +2,7 @@
 
 use protocol_bgp::attributes::Action;
 use protocol_bgp::families::Family;
+use protocol_bgp::nlri::Nlri;
 use protocol_bgp::notification::Notification;
 use protocol_bgp::path;
 use protocol_bgp::rules::{Fault, Finding, Reading};
@@ -71,6 +72,7 @@ impl Reflector {
                 reading.families.remove(family);
                 self.counters.disabled += 1;
                 self.sweep(peer, family, false);
+                self.admit_all(peer, Some(family));
                 if family == Family::RouteTarget {
                     self.counters.unconstrained += 1;
                     self.memberships[usize::from(peer)].lose(&mut delta);
@@ -96,7 +98,7 @@ impl Reflector {
     fn take(&mut self, peer: u16, scan: &Scan, update: &Update<'_>, delta: &mut Delta) {
         self.counters.treated_as_withdrawn += u64::from(update.is_treated_as_withdrawal());
         for field in update.withdrawn() {
-            self.withdraw(peer, &field, delta);
+            self.take_back(peer, &field, delta);
         }
         for field in update.announced() {
             let mut bytes = std::mem::take(&mut self.bytes);
@@ -112,14 +114,25 @@ impl Reflector {
             put(field.next_hop, block, &mut bytes);
             let known = Known::new(&bytes, summary);
             if self.has_been_here(&known, &bytes, scan) {
-                self.counters.loops += self.withdraw(peer, &field, delta);
+                self.counters.loops += self.take_back(peer, &field, delta);
             } else if heard == Heard::Leak {
-                self.counters.leaks += self.withdraw(peer, &field, delta);
+                self.counters.leaks += self.take_back(peer, &field, delta);
+            } else if let Some(policy) = self.imports[usize::from(peer)].clone() {
+                self.announce_by(&policy, peer, &field, (&bytes, known), delta);
             } else {
-                self.announce(peer, &field, (&bytes, known), delta);
+                self.announce(peer, routes_of(&field), (&bytes, known), delta);
             }
             (self.bytes, self.marked) = (bytes, marked);
         }
+    }
+
+    /// Takes back the routes of a field, those that a policy has refused, too; returns how many
+    /// there are in the field.
+    fn take_back(&mut self, peer: u16, field: &Field<'_>, delta: &mut Delta) -> u64 {
+        if self.imports[usize::from(peer)].is_some() {
+            self.admit(peer, routes_of(field));
+        }
+        self.withdraw(peer, routes_of(field), delta)
     }
 
     /// Whether a route has been here before, and is not taken again.
@@ -129,29 +142,31 @@ impl Reflector {
             || path::contains(known.summary.path.of(scan.block()), asn)
     }
 
-    fn announce(
+    pub(super) fn announce<'a>(
         &mut self,
         peer: u16,
-        field: &Field<'_>,
+        (family, nlris): (Family, impl Iterator<Item = Nlri<'a>>),
         (bytes, known): (&[u8], Known),
         delta: &mut Delta,
     ) {
         let Reflector { ribs, attributes, rests, sets, sources, counters, .. } = self;
-        let rib = &mut ribs[field.family as usize];
+        let rib = &mut ribs[family as usize];
         let membership = &mut self.memberships[usize::from(peer)];
         let was_open = membership.is_open();
         let told = &mut self.told[usize::from(peer)];
-        let ((mut count, bound), mut refused) = (told.of(field.family), 0);
+        let ((mut count, bound), mut refused) = (told.of(family), 0);
+        let beside = told.refused_by_policy(family);
         // One use of it is this UPDATE's.
         let whole = || Known { targets: sets.of_block(&known.summary, parts(bytes).1), ..known };
         let Some(number) = attributes.intern(bytes, whole) else {
-            counters.no_room += field.nlris().count() as u64;
+            counters.no_room += nlris.count() as u64;
             return;
         };
-        for nlri in field.nlris().flatten() {
+        for nlri in nlris {
             counters.announced += 1;
             let (key, rest): (&[u8], &[u8]) = (nlri.key.as_slice(), nlri.rest.as_slice());
-            if bound.refuses(count) && !rib.family.routes().has(key, (peer, nlri.path_id)) {
+            if bound.refuses(count + beside) && !rib.family.routes().has(key, (peer, nlri.path_id))
+            {
                 refused += 1;
                 continue;
             }
@@ -174,7 +189,7 @@ impl Reflector {
             let ended = match rib.family.announce(key, path, judge) {
                 Some(change) => {
                     count += u32::from(change.ended.is_none());
-                    if change.ended.is_none() && field.family == Family::RouteTarget {
+                    if change.ended.is_none() && family == Family::RouteTarget {
                         membership.add(key, delta);
                     }
                     note_had(rib, &change, attributes, sets);
@@ -191,17 +206,22 @@ impl Reflector {
         }
         release_block(number, attributes, sets);
         counters.beyond += refused;
-        self.notices.extend(told.set(peer, field.family, count, refused));
+        self.notices.extend(told.set(peer, family, count, refused));
         counters.unconstrained += u64::from(!was_open && membership.is_open());
     }
 
-    /// Withdraws the routes of a field; returns how many those are.
-    fn withdraw(&mut self, peer: u16, field: &Field<'_>, delta: &mut Delta) -> u64 {
+    /// Withdraws routes; returns how many those are.
+    pub(super) fn withdraw<'a>(
+        &mut self,
+        peer: u16,
+        (family, nlris): (Family, impl Iterator<Item = Nlri<'a>>),
+        delta: &mut Delta,
+    ) -> u64 {
         let Reflector { ribs, attributes, rests, sets, sources, counters, .. } = self;
-        let rib = &mut ribs[field.family as usize];
+        let rib = &mut ribs[family as usize];
         let membership = &mut self.memberships[usize::from(peer)];
         let (mut count, mut gone) = (0, 0);
-        for nlri in field.nlris().flatten() {
+        for nlri in nlris {
             count += 1;
             let judge = |path: &Path| candidate(path, attributes, sources);
             let key = nlri.key.as_slice();
@@ -209,7 +229,7 @@ impl Reflector {
                 continue;
             };
             gone += u32::from(change.ended.is_some());
-            if field.family == Family::RouteTarget {
+            if family == Family::RouteTarget {
                 membership.remove(key, delta);
             }
             note_had(rib, &change, attributes, sets);
@@ -218,7 +238,7 @@ impl Reflector {
             }
         }
         counters.withdrawn += count;
-        self.uncount(peer, field.family, gone);
+        self.uncount(peer, family, gone);
         count
     }
 
@@ -273,6 +293,13 @@ impl Reflector {
         self.look_at_room();
         !self.sweeps.is_empty()
     }
+}
+
+/// The routes of a field with their family: they were read before, and there is no error.
+pub(super) fn routes_of<'a>(
+    field: &Field<'a>,
+) -> (Family, impl Iterator<Item = Nlri<'a>> + use<'a>) {
+    (field.family, field.nlris().flatten())
 }
 
 /// Notes by which route targets peers may know a route that has changed, where it has others now.

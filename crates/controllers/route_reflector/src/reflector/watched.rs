@@ -14,7 +14,7 @@ impl Reflector {
     /// [`Reflector::open`] has it. The number is none of a peer.
     pub fn watch(&mut self, reader: u16, identities: impl IntoIterator<Item = Identity>) {
         let (kind, lowers) = (Kind::Collector, Lowers::Nothing);
-        let source = Source { kind, identifier: 0, address: 0, lowers };
+        let source = Source { kind, identifier: 0, address: 0, group: 0, lowers };
         self.open(reader, source, identities);
     }
 

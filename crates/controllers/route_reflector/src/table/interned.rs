@@ -156,7 +156,7 @@ impl<T> Interned<T> {
 }
 
 /// Returns the hash of a string.
-pub(super) fn hash(keyed: &Keyed, bytes: &[u8]) -> u64 {
+pub(crate) fn hash(keyed: &Keyed, bytes: &[u8]) -> u64 {
     let mut hash = bytes.len() as u64;
     let (words, rest) = bytes.as_chunks::<8>();
     let (pairs, odd) = words.as_chunks::<2>();

@@ -24,7 +24,8 @@ const FAMILY: Family = Family::Ipv4Unicast;
 fn site() -> Site {
     let named = json!([
         {"address": address(1)}, {"address": address(2)}, {"address": address(3), "client": false},
-        {"address": address(4), "as": 65_001}, {"address": address(5)},
+        {"address": address(4), "as": 65_001, "import": "accept", "export": "accept"},
+        {"address": address(5)},
     ]);
     let keys = json!({"listen": ["0.0.0.0:179"], "peers": named});
     let own = Peer::own(&[FAMILY]);
@@ -334,7 +335,7 @@ fn peers_groups_and_attributes_are_shown() {
     let mut attributes = lines(&site.all("attributes", &[]), &["paths", "next-hop"]);
     attributes.sort();
     assert_eq!(attributes, ["1 10.0.0.12", "2 10.0.0.11"]);
-    assert_eq!(site.sizes(), [Some(5), Some(3), None, Some(3), Some(0), Some(2)]);
+    assert_eq!(site.sizes(), [Some(5), Some(3), None, None, Some(3), Some(0), Some(2)]);
 
     // One that reads nothing lags, and is shown as one that does.
     site.command(2, Command::Read(0, false));
@@ -364,7 +365,9 @@ fn unknown_names_and_typing_mistakes_name_the_nearest_word() {
     let site = site();
     let remedy = |table: &str, filters: &[(&str, &str)]| site.refused(table, filters).remedy;
     assert_eq!(remedy("rotues", &[]), "did you mean `routes`?");
-    assert!(remedy("x", &[]).contains("peers, routes, advertised, groups, targets, attributes"));
+    assert!(
+        remedy("x", &[]).contains("peers, routes, advertised, policy, groups, targets, attributes")
+    );
     assert_eq!(remedy("routes", &[("famly", "vpnv4")]), "did you mean `family`?");
     assert_eq!(remedy("routes", &[("family", "vpn4")]), "did you mean `vpnv4`?");
     assert_eq!(remedy("routes", &[("match", "longst")]), "did you mean `longest`?");

@@ -46,8 +46,8 @@ pub fn reflector() -> Reflector {
 
 /// The session of a client stands, to which messages may have this length.
 pub fn open(reflector: &mut Reflector, peer: u16, len_max: usize) {
-    let source =
-        Source { kind: Kind::Client, identifier: 9, address: peer.into(), lowers: Lowers::Nothing };
+    let (kind, lowers) = (Kind::Client, Lowers::Nothing);
+    let source = Source { kind, identifier: 9, address: peer.into(), group: 0, lowers };
     let writing = Writing {
         families: family(),
         path_ids: FamilySet::NONE,
@@ -66,6 +66,7 @@ pub fn open(reflector: &mut Reflector, peer: u16, len_max: usize) {
         has_enhanced_refresh: false,
         paths_max: 0,
         drains: false,
+        policy: None,
     };
     reflector.open(peer, source, [identity]);
 }

@@ -14,6 +14,8 @@ mod hostile;
 
 mod lab;
 
+mod policies;
+
 mod reflected;
 
 mod heard;

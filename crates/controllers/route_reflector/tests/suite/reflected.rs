@@ -17,7 +17,7 @@ fn site(more: Value) -> Site {
         "peers": [
             {"address": address(1)}, {"address": address(2)},
             {"address": address(3), "client": false}, {"address": address(4), "client": false},
-            {"address": address(5), "as": OTHER_AS},
+            {"address": address(5), "as": OTHER_AS, "import": "accept", "export": "accept"},
         ],
     });
     keys.as_object_mut().expect("keys").extend(more.as_object().expect("keys").clone());

@@ -87,6 +87,11 @@ fn step_with_targets() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn step_with_policies() -> impl Strategy<Value = Step> {
+    let police = (0..PEERS.len() as u16, 0..1_u64 << 32);
+    prop_oneof![30 => step(), 1 => police.prop_map(|(peer, seed)| Step::Police(peer, seed))]
+}
+
 fn try_out(mut trial: Trial, steps: Vec<Step>) {
     for (count, step) in (1..).zip(steps) {
         trial.step(step);
@@ -135,6 +140,17 @@ proptest! {
         try_out(Trial::new(1 << 20, false).related(Some(role)), steps);
     }
 
+    /// - `route-reflector`: policies of what peers tell and are told come out as when each rule is
+    ///   gone through for each path, also when peers get others
+    #[test]
+    fn peers_know_what_policies_let_through(
+        seed in 0..1_u64 << 32,
+        stream_bytes in prop_oneof![Just(100_usize), Just(600), Just(1 << 20)],
+        steps in prop::collection::vec(step_with_policies(), 1..150),
+    ) {
+        try_out(Trial::new(stream_bytes, false).policed(seed), steps);
+    }
+
     /// - `route-reflector`, RFC 4684 sections 3.2, 4 and 6: peers know the routes whose targets
     ///   they ask for, whatever changes: nothing else at any time, and nothing before they have
     ///   asked
@@ -157,6 +173,20 @@ proptest! {
         steps in prop::collection::vec(step_with_paths(), 1..150),
     ) {
         try_out(Trial::new(stream_bytes, false).with_paths(peers, most), steps);
+    }
+
+    /// - `route-reflector`: policies, several paths and drained peers go together as each by itself
+    #[test]
+    fn policies_decide_of_each_of_several_paths(
+        stream_bytes in prop_oneof![Just(100_usize), Just(600), Just(1 << 20)],
+        peers in prop_oneof![1..32_u8, prop::sample::select(&[3_u8, 12, 15, 31][..])],
+        most in prop_oneof![2 => 2..6_u8, 1 => Just(64)],
+        seed in 0..1_u64 << 32,
+        steps in prop::collection::vec(
+            prop_oneof![step_with_paths(), step_with_policies()], 1..150,
+        ),
+    ) {
+        try_out(Trial::new(stream_bytes, false).with_paths(peers, most).policed(seed), steps);
     }
 
     /// - `route-reflector`, RFC 7911 with RFC 4684 section 6: of several paths peers know those

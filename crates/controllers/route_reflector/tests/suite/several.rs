@@ -57,11 +57,12 @@ impl Bench {
             tells_default: false,
             has_enhanced_refresh: false,
             drains: false,
+            policy: None,
             paths_max,
         };
         let identifier = u32::from(peer) + 100;
         let (kind, lowers) = (Kind::Client, Lowers::Nothing);
-        let source = Source { kind, identifier, address: u128::from(peer), lowers };
+        let source = Source { kind, identifier, address: u128::from(peer), lowers, group: 0 };
         self.reflector.open(peer, source, [identity]);
         self.known.insert(peer, Paths::new());
     }

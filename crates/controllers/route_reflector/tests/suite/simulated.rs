@@ -421,6 +421,7 @@ fn reflector(peers: &[Peer], random: &mut Random) -> Config {
         });
         if let Is::OfOtherAs(asn) = peer.is {
             keys["as"] = json!(asn);
+            (keys["import"], keys["export"]) = (json!("accept"), json!("accept"));
         }
         if let Some(most) = peer.paths_max {
             keys["paths-to-peer"] = json!([{"paths-max": most}]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use controller_kit::erased::Running;
-use controller_kit::{Action, Asked, Controller, Line, Metric, Page, Setup, Unanswered};
+use controller_kit::{Action, Alarm, Asked, Controller, Line, Metric, Page, Setup, Unanswered};
 use controller_route_reflector::RouteReflector;
 use controller_route_reflector::fuzz::model::{Attributes, Prefix};
 use controller_route_reflector::fuzz::wire::{self, Table};
@@ -13,6 +13,7 @@ use protocol_bgp::builder::{Writing, write_end_of_rib};
 use protocol_bgp::config as bgp;
 use protocol_bgp::families::{Family, FamilySet};
 use protocol_bgp::message::LEN_MAX;
+use protocol_bgp::refresh::Refresh;
 use protocol_bgp::speaker::{Command, Report, Speaker};
 use protocol_bgp::update::Scan;
 use protocol_kit::Time;
@@ -26,8 +27,13 @@ pub struct Site {
     world: World<Either<RouteReflector, Speaker>>,
     /// Lines of the log so far.
     pub lines: Vec<Line>,
+    pub alarms: Vec<Alarm>,
+    /// How many UPDATEs each speaker has heard.
+    pub updates: BTreeMap<usize, usize>,
     /// What each speaker knows.
     pub known: BTreeMap<usize, Table>,
+    /// How often each was asked for its routes again.
+    asked: BTreeMap<usize, usize>,
     scan: Scan,
     end: Time,
 }
@@ -82,8 +88,10 @@ impl Site {
             world.add_link([(0, address(0)), (node, address(node))], Quality::GOOD);
         }
         (0..=peers.len()).for_each(|node| world.revive(node));
-        let (lines, known, scan) = (Vec::new(), BTreeMap::new(), Scan::default());
-        let mut site = Site { world, lines, known, scan, end: Time::ZERO };
+        let (lines, known, asked) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let scan = Scan::default();
+        let (alarms, updates, end) = (Vec::new(), BTreeMap::new(), Time::ZERO);
+        let mut site = Site { world, lines, alarms, updates, known, asked, scan, end };
         site.pass(10);
         site
     }
@@ -95,8 +103,12 @@ impl Site {
             for Said { node, report, .. } in self.world.take_said() {
                 match report {
                     Either::One(Action::Line(line)) => self.lines.push(line),
+                    Either::One(Action::Alarm(alarm)) => self.alarms.push(alarm),
                     Either::One(other) => panic!("{other:?}"),
                     Either::Other(Report::Update(_, body)) => self.learn(node, &body),
+                    Either::Other(Report::Refresh(_, _, Refresh::Wanted)) => {
+                        *self.asked.entry(node).or_default() += 1;
+                    }
                     Either::Other(_) => {}
                 }
             }
@@ -108,6 +120,7 @@ impl Site {
     fn learn(&mut self, node: usize, body: &[u8]) {
         let speaker = self.world.machine(node).and_then(Either::other).expect("it lives");
         let Some(reading) = speaker.peer(0).negotiated().map(|it| it.reading) else { return };
+        *self.updates.entry(node).or_default() += 1;
         let known = self.known.entry(node).or_default();
         let _ = wire::learn(&mut self.scan, body, &reading, known);
     }
@@ -166,6 +179,22 @@ impl Site {
         wire::announce(&mut out, (&writing(family), false), family, &from(node), all);
         write_end_of_rib(family, &mut out);
         self.say(node, &out);
+    }
+
+    /// How often a speaker was asked for all its routes of a family again.
+    pub fn asked_again(&self, node: usize) -> usize {
+        self.asked.get(&node).copied().unwrap_or(0)
+    }
+
+    /// The reflector reads its file again. False if it would begin anew.
+    pub fn reload(&mut self, keys: &Value) -> bool {
+        let mut config = config(keys.clone());
+        RouteReflector::validate(&mut config).expect("it can be used");
+        let reload = |machine: &mut Either<RouteReflector, Speaker>, now: Time| match machine {
+            Either::One(reflector) => Controller::reload(reflector, &config, None, now),
+            Either::Other(_) => panic!("node 0 is the reflector"),
+        };
+        self.world.operate(0, reload).expect("it lives")
     }
 
     fn reflector(&self) -> &RouteReflector {

@@ -70,12 +70,14 @@ impl Bench {
             has_enhanced_refresh: true,
             paths_max: 0,
             drains: false,
+            policy: None,
         };
         let own = families().iter().filter(|family| asks || *family == Family::VpnV4);
         let source = Source {
             kind,
             identifier: u32::from(peer),
             address: u128::from(peer),
+            group: 0,
             lowers: Lowers::Nothing,
         };
         self.reflector.open(peer, source, own.map(identity));
@@ -425,11 +427,13 @@ fn clients_may_be_asked_for_less() {
         has_enhanced_refresh: false,
         paths_max: 0,
         drains: false,
+        policy: None,
     };
     let source = |peer: u16| Source {
         kind: Kind::Client,
         identifier: 1,
         address: peer.into(),
+        group: 0,
         lowers: Lowers::Nothing,
     };
     bench.reflector.open(1, source(1), [identity(false)]);

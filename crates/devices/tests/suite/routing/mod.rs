@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use client::{ASN, Client, Heard, identifier, next_hop};
 use devices::registry::ROUTING;
 use devices::routing::driver::{
-    GRACEFUL_RESTART, ROUTE_TARGET_CONSTRAINT, RoutingDriver, RoutingPeer, RoutingRunning,
-    RoutingService, RoutingStart,
+    GRACEFUL_RESTART, Policies, ROUTE_TARGET_CONSTRAINT, RoutingDriver, RoutingPeer,
+    RoutingRunning, RoutingService, RoutingStart,
 };
 use protocol_bgp::families::{Family, FamilySet};
 use serde_json::{Map, Value, json};
@@ -35,6 +35,7 @@ fn service(peers: &[RoutingPeer], families: FamilySet) -> RoutingService {
         peers: peers.to_vec(),
         route_target_constraint: false,
         graceful_restart: false,
+        policies: Policies::default(),
         configuration: Value::Null,
     }
 }
@@ -359,6 +360,16 @@ fn what_a_device_cannot_do_it_says_by_name() {
         assert!(error.to_string().contains("client-to-client"), "{name}: {error}");
     }
     assert!(driver("frr").limitations(&apart, &none).is_ok());
+    let rules = json!([{"name": "out", "default": "accept"}]);
+    let policies = Policies { all: rules, import: None, export: Some("out".to_owned()) };
+    let policed = RoutingService { policies, ..plain.clone() };
+    for driver in ROUTING {
+        let is_own = ["embedded", "process"].contains(&driver.name());
+        let found = driver.limitations(&policed, &none).map_err(|error| error.to_string());
+        assert_eq!(found.is_ok(), is_own, "{}: {found:?}", driver.name());
+        let error = found.err().unwrap_or_else(|| "policies".to_owned());
+        assert!(error.contains("policies"), "{error}");
+    }
     let both = families(&[Family::Ipv4Unicast, Family::Ipv4Labelled]);
     let error = driver("frr").limitations(&service(&[], both), &none).expect_err("not both");
     assert!(error.to_string().contains("ipv4-labelled"), "{error}");

@@ -22,7 +22,7 @@ fn own() -> Own {
 }
 
 /// Starts a reflector, which ends with the process, and returns where it listens.
-fn start(otherwise: Option<Otherwise>) -> SocketAddr {
+fn start(otherwise: Option<Otherwise>, policies: Policies) -> SocketAddr {
     let mut believed = own();
     match otherwise {
         Some(Otherwise::TakesOwnAs) => believed.asn = 0,
@@ -33,7 +33,7 @@ fn start(otherwise: Option<Otherwise>) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     let naive = Naive {
         otherwise,
-        oracle: Oracle::new(believed, peers()),
+        oracle: Oracle::new(believed, peers()).with(policies),
         sessions: peers().iter().map(|_| None).collect(),
         lost: vec![false; peers().len()],
     };
@@ -149,14 +149,24 @@ fn replace<T: PartialEq + Copy>(all: &mut [T], old: T, new: T) {
 }
 
 fn run(device: Option<Otherwise>, expected: &[Otherwise], patience_s: u64) -> Compared {
+    let none = Policies::default;
+    run_with((device, none()), (expected, none()), patience_s)
+}
+
+fn run_with(
+    (device, its_policies): (Option<Otherwise>, Policies),
+    (expected, policies): (&[Otherwise], Policies),
+    patience_s: u64,
+) -> Compared {
     let check = Check {
-        device: start(device),
+        device: start(device, its_policies),
         own: own(),
         hold_time_s: 90,
         has_ipv6: true,
         seed: 1,
         patience: Duration::from_secs(patience_s),
         otherwise: expected.to_vec(),
+        policies,
     };
     check.run(&AtomicBool::new(false)).unwrap()
 }
@@ -169,6 +179,32 @@ fn a_right_reflector_passes_and_what_it_does_not_do_is_no_excuse() {
     assert!(compared.routes > 100, "{}", compared.routes);
     for absent in [Otherwise::AddsMed, Otherwise::LeavesPartial] {
         assert!(run(None, &[absent], 2).different > 0, "{absent:?}");
+    }
+}
+
+#[test]
+fn what_policies_make_of_routes_is_expected() {
+    let of = |text: &str| -> Option<Policy> { Some(serde_json::from_str(text).unwrap()) };
+    let policies = || Policies {
+        import: of(r#"{"name": "in", "default": "accept", "rules": [
+            {"prefixes": [{"prefix": "203.0.113.0/24", "ge": 25}], "then": "reject"},
+            {"path-has": ["64512-65534"], "then": "reject"},
+            {"communities": ["64500:1"], "set": {"local-preference": 300}}
+        ]}"#),
+        export: of(r#"{"name": "out", "default": "accept", "rules": [
+            {"families": ["ipv4-unicast"], "set": {"med": 5, "prepend": {"as": 9, "times": 2}}},
+            {"set": {"add-communities": ["1:2:3", "target:64500:7", "1:1"]}}
+        ]}"#),
+    };
+    let compared = run_with((None, policies()), (&[], policies()), 60);
+    assert_eq!(compared.different, 0, "{:?}", compared.differences);
+    assert!(compared.routes > 100, "{}", compared.routes);
+    for missing in [
+        Policies { import: None, ..policies() },
+        Policies { export: None, ..policies() },
+        Policies::default(),
+    ] {
+        assert!(run_with((None, missing), (&[], policies()), 2).different > 0);
     }
 }
 

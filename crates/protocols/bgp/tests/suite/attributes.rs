@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use protocol_bgp::attributes::Attributes;
 use protocol_bgp::families::Family;
 use protocol_bgp::path;
+use protocol_bgp::summary::Summary;
 use protocol_bgp::update::Scan;
 
 use crate::support::{ROUTES, attribute, body, internal, narrow, reach, unreach, usual};
@@ -63,6 +64,7 @@ fn a_summary_says_what_routes_are_compared_by() {
     let update = scan.read(&bytes, &internal()).unwrap();
     assert_eq!(update.announced().next().unwrap().next_hop, [192, 0, 2, 1]);
     let (summary, block) = (scan.summary(), scan.block());
+    assert_eq!(Summary::of(block), *summary);
     assert_eq!((summary.origin, summary.path_weight, summary.neighbour_as), (0, 1, Some(65_001)));
     assert_eq!((summary.med, summary.local_pref), (Some(20), Some(100)));
     assert_eq!(summary.originator_id.map(Ipv4Addr::from), Some(Ipv4Addr::new(10, 0, 0, 1)));

@@ -1,6 +1,6 @@
-//! What may happen with the reflector beside the plain one.
+//! What happens in a trial.
 
-use super::model::Attributes;
+use super::path::Attributes;
 
 /// What happens.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub enum Step {
     Take(u16, usize),
     /// The reflector does a part of what there is to do.
     Work,
+    /// A peer is told by another policy from now on, which this number tells.
+    Police(u16, u64),
     /// The stranger says this in an UPDATE.
     Hear(Vec<u8>),
 }

@@ -94,6 +94,16 @@ impl From<FolderError> for Problem {
     }
 }
 
+impl From<logs::Refused> for Problem {
+    fn from(error: logs::Refused) -> Problem {
+        let problem = Problem::of_usage(error.what, error.remedy);
+        match error.file {
+            Some(file) => problem.at("file", file.display()),
+            None => problem,
+        }
+    }
+}
+
 impl From<ReportError> for Problem {
     fn from(error: ReportError) -> Problem {
         Problem::of_environment(error, "files written before are intact")

@@ -5,7 +5,7 @@ use std::iter::repeat_n;
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_kit::{Alarm, Severity};
+use controller_kit::{Alarm, Severity, Unanswered};
 use functions::AnyUpdate;
 use machine::clock;
 use serde_json::{Map, Value, json};
@@ -15,6 +15,7 @@ use crate::controller::thread::{Keys, create};
 use crate::controller::{ControllerThread, Order, Settled};
 use crate::error::RunError;
 use crate::keeper::Daemon;
+use crate::nothing::is_nothing;
 use crate::piece::{Piece, Told};
 use crate::protocol::Ask;
 use crate::read::Configuration;
@@ -47,19 +48,39 @@ impl Daemon {
 
     /// Finds the controller that knows a command, and what it is asked by that; none of anything
     /// else.
-    pub(crate) fn command_of(&self, ask: &Ask) -> Option<(&ControllerThread, Question)> {
+    ///
+    /// # Errors
+    /// When the keys of a command are none, or nobody knows the word.
+    pub(crate) fn command_of(
+        &self,
+        ask: &Ask,
+    ) -> Result<Option<(&ControllerThread, Question)>, Refused> {
         let (name, keys) = match ask {
-            Ask::Set(Value::String(name)) => (name, Map::new()),
+            Ask::Set(Value::String(name)) => (name, Some(Map::new())),
             Ask::Set(Value::Object(one)) if one.len() == 1 => {
-                let (name, keys) = one.iter().next()?;
-                (name, keys.as_object()?.clone())
+                let Some((name, keys)) = one.iter().next() else { return Ok(None) };
+                (name, keys.as_object().cloned())
             }
-            _ => return None,
+            _ => return Ok(None),
         };
-        self.controllers.iter().find_map(|one| {
-            let command = one.controller.commands().iter().find(|command| command.name == name)?;
-            Some((one, Question::Command { name: command.name, keys: keys.clone() }))
-        })
+        let commands = |one: &ControllerThread| one.controller.commands();
+        let found = self.controllers.iter().find_map(|one| {
+            Some((one, commands(one).iter().find(|command| command.name == name)?))
+        });
+        match (found, keys) {
+            (Some((one, command)), Some(keys)) => {
+                Ok(Some((one, Question::Command { name: command.name, keys })))
+            }
+            (Some(_), None) => {
+                let what = format!("what stands behind `{name}` are no keys");
+                Err(Refused::new(what, "write KEY=VALUE, or a mapping of JSON"))
+            }
+            (None, _) if is_nothing(self.configuration.function.configured.name()) => {
+                let all = self.controllers.iter().flat_map(commands).map(|command| command.name);
+                Err(Unanswered::unknown("command", name, &all.collect::<Vec<_>>()).into())
+            }
+            (None, _) => Ok(None),
+        }
     }
 
     /// Says when a controller does not return.

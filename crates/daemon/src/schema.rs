@@ -78,12 +78,36 @@ pub fn file_schema(parts: Parts) -> Value {
     })
 }
 
-/// Returns the JSON Schema of the updates of a function; `None` if the function does not exist.
-pub fn update_schema(parts: Parts, function: &str) -> Option<Value> {
-    let is_it = |kind: &&&dyn functions::Kind| {
-        kind.name() == function || kind.aliases().contains(&function)
-    };
-    parts.functions.iter().find(is_it).map(|kind| kind.update_schema().to_value())
+/// Returns the JSON Schema of the updates of a function, or of the commands of a controller; `None`
+/// if there is neither.
+pub fn update_schema(parts: Parts, name: &str) -> Option<Value> {
+    let is_it =
+        |kind: &&&dyn functions::Kind| kind.name() == name || kind.aliases().contains(&name);
+    if let Some(function) = parts.functions.iter().find(is_it) {
+        return Some(function.update_schema().to_value());
+    }
+    let controller = parts.controllers.iter().find(|kind| kind.name() == name)?;
+    let (mut definitions, mut all) = (Map::new(), Vec::new());
+    for command in controller.commands() {
+        let (keys, own) = apart((command.keys)(), command.name);
+        definitions.extend(own);
+        if keys["required"].as_array().is_none_or(Vec::is_empty) {
+            all.push(json!({"description": command.summary, "const": command.name}));
+        }
+        all.push(json!({
+            "description": command.summary,
+            "type": "object",
+            "properties": {command.name: keys},
+            "required": [command.name],
+            "additionalProperties": false,
+        }));
+    }
+    Some(json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Commands",
+        "oneOf": all,
+        "$defs": definitions,
+    }))
 }
 
 fn schema_of<T: JsonSchema>() -> Schema {

@@ -49,10 +49,11 @@ impl Daemon {
                 asked.map(|one| one.ask(Question::Metrics, answer.clone())).map(|()| None)
             }
             ask => match self.command_of(&ask) {
-                Some((one, command)) => {
+                Ok(Some((one, command))) => {
                     self.awake(one).map(|one| one.ask(command, answer.clone())).map(|()| None)
                 }
-                None => self.answer(ask).map(Some),
+                Ok(None) => self.answer(ask).map(Some),
+                Err(refused) => Err(refused),
             },
         };
         // A client that is gone needs no answer.

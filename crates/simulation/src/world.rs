@@ -172,13 +172,17 @@ where
         std::mem::take(&mut self.said)
     }
 
+    /// Does something with a node's machine at its time; `None` where there is none.
+    pub fn with<R>(&mut self, node: usize, act: impl FnOnce(&mut M, Time) -> R) -> Option<R> {
+        let local = self.nodes[node].local(self.now);
+        let done = act(self.nodes[node].machine.as_mut()?, local);
+        self.drive(node);
+        Some(done)
+    }
+
     /// Gives a node that lives a command.
     pub fn command(&mut self, node: usize, command: M::Command) {
-        let local = self.nodes[node].local(self.now);
-        if let Some(machine) = &mut self.nodes[node].machine {
-            machine.input(local, Input::Command(command));
-            self.drive(node);
-        }
+        self.with(node, |machine, now| machine.input(now, Input::Command(command)));
     }
 
     /// Ends a node without notice to anybody.

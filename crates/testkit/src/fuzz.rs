@@ -44,6 +44,7 @@ static OTHERS: &[Other] = &[
     Other { name: "bgp_message", body: bgp::bgp_message, examples: || bgp::examples_of(0) },
     Other { name: "bgp_update", body: bgp::bgp_update, examples: || bgp::examples_of(1) },
     Other { name: "bgp_session", body: bgp::bgp_session, examples: || bgp::examples_of(2) },
+    Other { name: "ipfix_log", body: logs::fuzz::ipfix_log, examples: logs::fuzz::examples },
     Other { name: "rows_mrt", body: rows::fuzz::mrt, examples: rows::fuzz::examples },
     Other { name: "reflector", body: reflector::reflector, examples: reflector::examples },
 ];

@@ -53,6 +53,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("functions", &["function-*", "function-kit"]),
+    // what a collector has kept of a function's logs
+    ("logs", &["function-kit"]),
     // machines without I/O know tables and formats, never a clock or a socket
     ("protocol-kit", &[]),
     // files and feeds of BGP routes know how those are written
@@ -202,6 +204,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "functions",
             "keys",
             "lab",
+            "logs",
             "machine",
             "measure",
             "methods",
@@ -220,6 +223,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "controller-route-reflector",
             "engine",
             "function-kit",
+            "logs",
             "machine",
             "model-kit",
             "models",

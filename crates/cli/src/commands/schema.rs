@@ -21,8 +21,8 @@ pub struct Args {
     /// Print the schema of files for `plumbline run` instead
     #[arg(long, conflicts_with = "record")]
     run: bool,
-    /// Print the schema of the updates that `plumbline set` accepts for a function instead
-    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["record", "run"])]
+    /// Print the schema of what `plumbline set` accepts for a function or a controller instead
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["record", "run"])]
     updates: Option<String>,
 }
 
@@ -34,7 +34,7 @@ Examples:
 /// Runs `plumbline schema`.
 ///
 /// # Errors
-/// When standard output cannot be written, or the function does not exist.
+/// When standard output cannot be written, or the unit does not exist.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     if args.record {
         print_json(&measure::record::record_schema())?;
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         print_json(&daemon::file_schema(Parts::all()))?;
     } else if let Some(function) = &args.updates {
         let Some(schema) = daemon::update_schema(Parts::all(), function) else {
-            let what = format!("there is no function `{function}`");
+            let what = format!("there is no function or controller `{function}`");
             return Err(Problem::of_usage(what, "`plumbline list` lists all"));
         };
         print_json(&schema)?;

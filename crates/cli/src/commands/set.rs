@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use daemon::Parts;
 use daemon::protocol::Ask;
 use daemon::words;
 use serde_json::Value;
@@ -13,20 +14,21 @@ use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::remote::Which;
 
-/// Changes a running daemon: applies an update of its function, or reloads the whole file.
+/// Changes a running daemon: applies an update of its function, has a controller do something, or
+/// reloads the whole file.
 ///
-/// A change is the name of an update and its keys, or an update as JSON. A file of changes has one
+/// A change is the name of an update or command and its keys, or the same as JSON. A file of changes has one
 /// a line in either form, and goes to the daemon as a whole. Those that are refused are told by
 /// their lines, and the others take effect. Three words address the daemon itself: `reload` reads
 /// the file again and applies the differences, `save` writes the state file, `stop` stops the
 /// daemon cleanly.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub struct Args {
-    /// `reload`, `save`, `stop`, the name of an update, or an update as JSON
+    /// `reload`, `save`, `stop`, the name of an update or of a command, or either as JSON
     #[arg(required_unless_present = "file", conflicts_with = "file")]
     change: Option<String>,
-    /// Keys of the update, as key=value
+    /// Its keys, as key=value
     #[arg(value_name = "KEY=VALUE")]
     keys: Vec<String>,
     /// A file of changes, one a line; `-` for the standard input
@@ -45,7 +47,21 @@ Examples:
   plumbline set handover ipv4=10.0.0.7 base-station=10.1.0.2
   plumbline set '{\"handover\": {\"ipv4\": \"10.0.0.7\", \"base-station\": \"10.1.0.2\"}}' --name gateway
   plumbline set --file changes.txt               # one a line: set-route prefix=10.0.0.0/8 next-hop=1
-  plumbline schema --updates mobile-gateway      # every update with its keys";
+  plumbline set reset-peer peer=10.0.0.11 text='new cables'
+  plumbline schema --updates mobile-gateway      # every update or command with its keys";
+
+/// The examples, and the commands of controllers.
+fn after_help() -> String {
+    let mut text = EXAMPLES.to_owned();
+    for kind in Parts::all().controllers.iter().filter(|kind| !kind.commands().is_empty()) {
+        text += &format!("\n\nCommands of the controller {}:", kind.name());
+        for command in kind.commands() {
+            let usage = format!("{} {}", command.name, command.usage());
+            text += &format!("\n  {}\n      {}", usage.trim_end(), command.summary);
+        }
+    }
+    text
+}
 
 /// Runs `plumbline set`.
 ///

@@ -10,16 +10,13 @@ use clap::ValueEnum;
 use daemon::client::Client;
 use daemon::protocol::{Ask, Sought, View};
 use jiff::Timestamp;
+use logs::Question;
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
 use crate::output::{print, print_json, tell};
 use crate::problem::Problem;
 use crate::remote::Which;
-
-mod past;
-
-use self::past::Question;
 
 /// Shows the counters of a running daemon, with rates.
 ///
@@ -303,7 +300,7 @@ fn filter(word: &str) -> Result<(String, String), Problem> {
 fn past(args: &Args, sought: Sought, at: Timestamp) -> Result<Exit, Problem> {
     let table = args.table.as_deref().unwrap_or_default();
     let question = Question { table, sought, at, limit: args.limit };
-    let found = past::ask(&args.log, &question)?;
+    let found = logs::ask(&args.log, &question)?;
     match args.json {
         true => print_json(&found.entries)?,
         false => print(&table_text(&found.entries, &Value::Null))?,

@@ -1,7 +1,9 @@
 //! `plumbline run` as a process of its own, between interfaces of a network namespace.
 
+mod bgp_wire;
 mod bulk;
 mod commands;
+mod exabgp;
 mod first_nat;
 mod first_router;
 #[expect(dead_code, reason = "the tests of the host use more of it")]
@@ -22,11 +24,15 @@ mod nat_standby;
 mod nat_vrrp;
 mod nat_workers;
 mod neighbours;
+mod openbgpd;
 mod pages;
 mod path_failure;
+mod provider_edges;
 mod real_hosts;
+mod reflector_orders;
 mod reflector_tables;
 mod route_reflector;
+mod several_paths;
 mod soak;
 mod told_others;
 mod vrrp;

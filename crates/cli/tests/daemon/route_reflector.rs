@@ -79,7 +79,7 @@ impl Site {
     }
 
     /// What BIRD says of a route.
-    fn route_of_bird(&self, prefix: &str) -> String {
+    pub fn route_of_bird(&self, prefix: &str) -> String {
         let socket = self.lab.folder.path().join("bird");
         let socket = socket.to_string_lossy();
         let words = ["-s", &socket, "show", "route", "all", "for", prefix];
@@ -88,13 +88,13 @@ impl Site {
 }
 
 /// What FRR says of a route.
-fn route_of_frr(frr: &Frr, family: &str, prefix: &str) -> Value {
+pub fn route_of_frr(frr: &Frr, family: &str, prefix: &str) -> Value {
     let text = frr.show(&format!("show bgp {family} unicast {prefix} json"));
     serde_json::from_str(&text).unwrap_or_default()
 }
 
 /// What the reflector shows of itself.
-fn shown(lab: &Lab, daemon: &Child) -> Value {
+pub fn shown(lab: &Lab, daemon: &Child) -> Value {
     let socket = daemon.socket.to_string_lossy();
     let (_, text, _) = lab.run(&["show", "protocols", "--json", "--socket", &socket]);
     let all: Value = serde_json::from_str(&text).unwrap_or_default();

@@ -33,7 +33,8 @@ fn reflector(folder: &Path) -> String {
     listen: [\"0.0.0.0:179\"]
     peers: [{{address: 10.0.4.2, passive: true}}]
     mrt: {{folder: {}, updates: true, rotate-every-s: 86400}}
-    bmp: [{{address: 127.0.0.1, port: 1790, statistics-every-s: 1}}]
+    bmp:
+      - {{address: 127.0.0.1, port: 1790, statistics-every-s: 1, what: [loc-rib, adj-rib-in]}}
 ",
         folder.display()
     )
@@ -47,7 +48,7 @@ fn files(folder: &Path, begin: &str) -> Vec<std::path::PathBuf> {
 }
 
 /// - `route-reflector`, RFC 6396, RFC 7854 and RFC 9069: `bgpdump` reads its files, `pmbmpd` takes
-///   what it tells, and tshark finds nothing malformed in that
+///   what it tells of its table and of BIRD, and tshark finds nothing malformed in that
 #[test]
 fn bgpdump_and_pmbmpd_know_what_bird_tells() {
     for program in ["bird", "bgpdump", "pmbmpd"] {
@@ -89,6 +90,12 @@ fn bgpdump_and_pmbmpd_know_what_bird_tells() {
     };
     until("a route at pmbmpd", || said("203.0.113.0/24").then_some(()));
     until("another one", || said("203.0.114.0/24").then_some(()));
+    let happened = |what: &str| {
+        let log = fs::read_to_string(&log).unwrap_or_default();
+        log.lines().any(|line| line.contains(what) && line.contains("\"10.0.4.2\""))
+    };
+    until("BIRD's session", || happened("peer_up").then_some(()));
+    until("what BIRD tells", || happened("203.0.113.0/24").then_some(()));
 
     // The tables at once.
     let (code, text, errors) = lab.run(&["set", "dump-tables", "--socket", &socket]);
@@ -118,6 +125,14 @@ fn bgpdump_and_pmbmpd_know_what_bird_tells() {
     });
     assert!(text.contains("STATE|10.0.4.2|64500|5|6"), "{text}");
     assert!(text.contains("|A|10.0.4.2|64500|203.0.113.0/24|"), "{text}");
+
+    until("the end of the session at pmbmpd", || happened("peer_down").then_some(()));
+    let (code, _, errors) = lab.run(&["set", "stop", "--socket", &socket]);
+    assert_eq!(code, 0, "{errors}");
+    until("the reflector's last word", || {
+        let log = fs::read_to_string(&log).unwrap_or_default();
+        log.lines().any(|line| line.contains("\"term\"")).then_some(())
+    });
 
     // What the collector was told, as another dissector reads it.
     until("the capture to end", || capture.ended());

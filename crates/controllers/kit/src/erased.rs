@@ -25,6 +25,8 @@ pub trait Kind: Sync {
     fn summary(&self) -> &'static str;
     /// JSON Schema of the keys, without `name`.
     fn schema(&self) -> Schema;
+    /// See [`Controller::COMMANDS`].
+    fn commands(&self) -> &'static [Command];
     /// Reads and checks the keys, without `name`; all defaults are filled in.
     ///
     /// # Errors
@@ -64,7 +66,7 @@ pub trait Running: Machine<Command = Event, Report = Action> + Send {
     fn table_page(&self, asked: &Asked<'_>, now: Time) -> Result<Page, Unanswered>;
     /// See [`Controller::metrics`].
     fn metrics(&self) -> Vec<Metric>;
-    /// See [`Controller::command`].
+    /// See [`Controller::command`]; the name of the command and of its keys are checked before.
     ///
     /// # Errors
     /// Why it is not done.
@@ -111,6 +113,11 @@ impl<C: Controller> Running for C {
         keys: &Map<String, Value>,
         now: Time,
     ) -> Result<Map<String, Value>, Unanswered> {
+        let Some(command) = C::COMMANDS.iter().find(|command| command.name == name) else {
+            let names: Vec<&str> = C::COMMANDS.iter().map(|command| command.name).collect();
+            return Err(Unanswered::unknown("command", name, &names));
+        };
+        command.check(keys)?;
         Controller::command(self, name, keys, now)
     }
 
@@ -178,6 +185,10 @@ impl<C: Controller> Kind for Unit<C> {
 
     fn schema(&self) -> Schema {
         schemars::schema_for!(C::Config)
+    }
+
+    fn commands(&self) -> &'static [Command] {
+        C::COMMANDS
     }
 
     fn read(&self, keys: Map<String, Value>) -> Result<Arc<dyn Configured>, Invalid> {

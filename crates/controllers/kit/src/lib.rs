@@ -34,7 +34,7 @@ pub use engine::{EventKind, Refusal};
 pub use function_kit::Severity;
 
 pub use action::{Action, Alarm, Level, Line};
-pub use command::Command;
+pub use command::{Command, NoKeys, keys_of};
 pub use event::{Event, Happening, Link};
 pub use table::{Asked, Metric, Page, Table, Unanswered};
 pub use unit::{Controller, Setup};

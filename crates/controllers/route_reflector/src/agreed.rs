@@ -7,17 +7,19 @@ use protocol_bgp::capabilities::Role;
 use protocol_bgp::families::{Family, FamilySet};
 use protocol_bgp::negotiated::Negotiated;
 
+use crate::config::{Config, PathsMax};
 use crate::groups::Identity;
 use crate::leaks;
-use crate::own::{Kind, Source};
+use crate::own::{Kind, Lowers, Source};
+use crate::peers::Entry;
 
 /// Who tells the routes of a session.
-pub(crate) fn source(kind: Kind, identifier: u32, address: IpAddr) -> Source {
+pub(crate) fn source(terms: Terms, identifier: u32, address: IpAddr) -> Source {
     let address = match address {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),
     };
-    Source { kind, identifier, address }
+    Source { kind: terms.kind, identifier, address, lowers: terms.lowers }
 }
 
 /// What a peer is to the reflector, and what it is told beside that.
@@ -33,11 +35,38 @@ pub(crate) struct Terms {
     pub local: IpAddr,
     /// Whether it is asked for all routes by the default route target.
     pub tells_default: bool,
+    /// Most paths of a route that it is told, where it has agreed on that.
+    pub paths_max: PathsMax,
+    /// Whether it is told that all routes are about to go.
+    pub drains: bool,
+    /// Which of its own paths have the lowest preference.
+    pub lowers: Lowers,
+}
+
+/// What a peer is to the reflector, by the configuration and what operators have said.
+pub(crate) fn terms(config: &Config, entry: &Entry, drains_all: bool) -> Terms {
+    let Entry { kind, next_hop_self, local, is_drained, paths_max, .. } = *entry;
+    let peer = entry.peer.config();
+    let is_external = kind == Kind::External;
+    Terms {
+        kind,
+        role: peer.role,
+        next_hop: peer.local.filter(|_| next_hop_self && is_external),
+        local: local.unwrap_or(config.identifier.into()),
+        tells_default: config.default_target,
+        paths_max,
+        drains: is_drained || drains_all,
+        lowers: match (is_drained, is_external && config.graceful_shutdown) {
+            (true, _) => Lowers::All,
+            (false, true) => Lowers::Marked,
+            (false, false) => Lowers::Nothing,
+        },
+    }
 }
 
 /// What a peer is told depends on, for each family that was agreed on.
 pub(crate) fn identities(terms: Terms, negotiated: &Negotiated) -> impl Iterator<Item = Identity> {
-    let Terms { kind, role, next_hop, local, tells_default } = terms;
+    let Terms { kind, role, next_hop, local, tells_default, paths_max, drains, .. } = terms;
     let Negotiated { writing, has_enhanced_refresh, .. } = *negotiated;
     let has_targets = writing.families.contains(Family::RouteTarget);
     writing.families.iter().map(move |family| {
@@ -58,6 +87,8 @@ pub(crate) fn identities(terms: Terms, negotiated: &Negotiated) -> impl Iterator
             is_constrained: has_targets && CONSTRAINED.contains(&family),
             tells_default: asks && tells_default,
             has_enhanced_refresh,
+            paths_max: if writing.path_ids.is_empty() { 0 } else { paths_max[family as usize] },
+            drains: drains && family != Family::RouteTarget,
         }
     })
 }

@@ -17,6 +17,8 @@ mod bounds;
 
 mod family;
 
+mod paths;
+
 mod role;
 
 mod restart;
@@ -24,6 +26,8 @@ mod restart;
 pub(crate) use bounds::bounds;
 pub use bounds::{Beyond, PrefixesMax};
 pub use family::FamilyName;
+pub use paths::PathsToPeer;
+pub(crate) use paths::{PathsMax, paths_max, several};
 pub use restart::{AtStop, RestartKeys};
 pub use role::RoleName;
 
@@ -59,6 +63,10 @@ pub struct Config {
     /// Whether MED counts between paths of different neighbouring AS, too.
     #[serde(default)]
     pub always_compare_med: bool,
+    /// Whether routes of other ASes with the community GRACEFUL_SHUTDOWN (RFC 8326), whose sessions
+    /// are about to end, have the lowest preference: LOCAL_PREF 0.
+    #[serde(default = "yes")]
+    pub graceful_shutdown: bool,
     /// Whether clients with the family `route-target` are asked for all routes, by the default
     /// route target; else for those alone that somebody asks for who has that family, too.
     #[serde(default = "yes")]
@@ -89,7 +97,7 @@ pub struct Config {
     /// Files of MRT (RFC 6396) with what peers have told; none without a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mrt: Option<MrtKeys>,
-    /// Collectors of BMP (RFC 7854), which are told the best path of each route.
+    /// Collectors of BMP (RFC 7854), which are told the best path of each route, or what peers tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub bmp: Vec<BmpKeys>,
@@ -138,6 +146,11 @@ pub struct PeerKeys {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 13))]
     pub prefixes_max: Vec<PrefixesMax>,
+    /// The families of which it is offered several paths of a route (RFC 7911), and how many; none
+    /// for the best path alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 13))]
+    pub paths_to_peer: Vec<PathsToPeer>,
     /// The own part in the relation with it (RFC 9234), if it is of another AS: what is told to
     /// whom follows from that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,6 +181,11 @@ pub struct DynamicKeys {
     #[serde(default = "PrefixesMax::of_networks")]
     #[schemars(length(max = 13))]
     pub prefixes_max: Vec<PrefixesMax>,
+    /// The families of which each of them is offered several paths of a route (RFC 7911), and how
+    /// many; none for the best path alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 13))]
+    pub paths_to_peer: Vec<PathsToPeer>,
     /// The own part in the relation with its hosts (RFC 9234), if they are of another AS: what is
     /// told to whom follows from that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,6 +221,9 @@ impl Config {
         let networks = self.dynamic.iter().map(|network| &network.prefixes_max);
         let peers = self.peers.iter().map(|peer| &peer.prefixes_max);
         networks.chain(peers).try_for_each(|all| bounds::check(all))?;
+        let networks = self.dynamic.iter().map(|network| &network.paths_to_peer);
+        let peers = self.peers.iter().map(|peer| &peer.paths_to_peer);
+        networks.chain(peers).try_for_each(|list| paths::check(list))?;
         for peer in &self.peers {
             let is_external = self.kind_of(peer.asn, peer.client) == Kind::External;
             if peer.next_hop_self && !(is_external && peer.local.is_some()) {

@@ -1,7 +1,7 @@
 //! The body of the fuzz target: the reflector beside a plain one, by what bytes describe.
 //!
 //! The files in reading order: [`model`] is the plain reflector, [`wire`] makes UPDATEs of what it
-//! has, [`trial`] sets both beside each other.
+//! has, `several` identifies paths, [`trial`] sets both beside each other.
 
 use protocol_bgp::capabilities::Role;
 use protocol_kit::Random;
@@ -12,6 +12,9 @@ use wire::{ASKED, TARGETS};
 
 pub mod model;
 
+mod several;
+mod steps;
+
 pub mod trial;
 
 pub mod wire;
@@ -21,7 +24,8 @@ pub mod wire;
 /// are gone.
 ///
 /// The first byte tells how much is kept for those who lag, whether peers ask for route targets,
-/// whether they may tell a few routes alone, and what the AS of one is to that of the reflector. Of
+/// whether they may tell a few routes alone, and what the AS of one is to that of the reflector, or
+/// which peers tell and are told several paths. Of
 /// steps each has six bytes: what, of whom, and four that say more; behind what the stranger says
 /// stand the bytes of it.
 pub fn reflector(bytes: &[u8]) {
@@ -34,7 +38,9 @@ pub fn reflector(bytes: &[u8]) {
         .and_then(|at| ROLES.get(at))
         .copied()
         .filter(|_| !has_targets);
-    let mut trial = trial.bounded(most).related(role);
+    let (peers, paths_max) =
+        [(0, 0), (0b11111, 64), (0b10011, 2), (0b01110, 3)][usize::from(kept / 72)];
+    let mut trial = trial.bounded(most).related(role).with_paths(peers, paths_max);
     let mut count = 0;
     while let Some((head, behind)) = rest.split_first_chunk() {
         let (step, behind) = step(*head, behind);
@@ -60,7 +66,8 @@ fn compare(trial: &mut Trial) {
 fn step([what, who, x, y, z, w]: [u8; 6], behind: &[u8]) -> (Step, &[u8]) {
     let peer = u16::from(who) % (STRANGER + 1);
     let known = u16::from(who) % STRANGER;
-    let prefixes = || (0..=w % 4).map(|more| (x % 14 + more * (1 + w / 64)) % 14).collect();
+    // What is above the number of prefixes is the path's, where there are several.
+    let prefixes = || (0..=w % 4).map(|more| (x % 42 + more * (1 + w / 64)) % 42).collect();
     let asked = || (0..=w % 3).map(|more| (x % 12 + more * (w % 12)) % ASKED.len() as u8).collect();
     let step = match what % KINDS {
         0 | 1 => Step::Open(peer),
@@ -70,6 +77,7 @@ fn step([what, who, x, y, z, w]: [u8; 6], behind: &[u8]) -> (Step, &[u8]) {
         5 => Step::Sweep(known),
         6..=8 => Step::Announce(known, prefixes(), attributes(x, y, z)),
         9 => Step::Withdraw(known, prefixes()),
+        10 if x % 3 > 0 => Step::Drain(known, x % 3 == 1),
         10 => Step::Refresh(known),
         11 | 12 => Step::Take(peer, 30 + usize::from(x) * 2),
         13 | 14 => Step::Work,
@@ -94,7 +102,9 @@ fn attributes(x: u8, y: u8, z: u8) -> Attributes {
         preference: few(y / 16, &[99, 100, 101]),
         originator: few(z, &[1, 9, IDENTIFIER]).filter(|_| z < 128),
         clusters: few(z / 4, &[5, 6, IDENTIFIER]).into_iter().collect(),
-        communities: few(z / 16, &[1, 0xffff_ff01, 0xffff_ff02, 1, 1]).into_iter().collect(),
+        communities: few(z / 16, &[1, 0xffff_ff01, 0xffff_ff02, 0xffff_0000, 1])
+            .into_iter()
+            .collect(),
         targets: (0..z % 4)
             .filter_map(|at| TARGETS.get(usize::from(z >> at) % 6))
             .copied()
@@ -124,6 +134,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     };
     (0..12)
         .chain([12, 26, 36, 50, 60])
+        .chain([72, 75, 79, 144, 147, 152, 216, 219])
         .map(|number| example(10 + 10 * usize::from(number), number))
         .collect()
 }

@@ -21,6 +21,8 @@ pub struct Known {
     pub stays_here: bool,
     /// Whether no other AS is told of it (NO_EXPORT, NO_EXPORT_SUBCONFED, RFC 1997).
     pub stays_in_as: bool,
+    /// Whether whoever has told it is about to end the session (GRACEFUL_SHUTDOWN, RFC 8326).
+    pub is_going: bool,
     /// The number of the set of its route targets, once it is kept.
     pub targets: u32,
 }
@@ -42,18 +44,22 @@ impl Known {
             },
             stays_here: false,
             stays_in_as: false,
+            is_going: false,
             targets: EMPTY,
         };
         let (_, block) = parts(bytes);
         let clusters = summary.clusters.numbers(block).len() as u16;
         let mobility = summary.extended_communities.extended(block).find_map(mobility);
-        let has =
-            |wanted: &[u32]| summary.communities.numbers(block).any(|it| wanted.contains(&it));
-        let (stays_here, stays_in_as) =
-            (has(&[NO_ADVERTISE]), has(&[NO_EXPORT, NO_EXPORT_SUBCONFED]));
         known.rank.clusters = clusters;
         known.rank.mobility = mobility.unwrap_or_default();
-        (known.stays_here, known.stays_in_as) = (stays_here, stays_in_as);
+        for community in summary.communities.numbers(block) {
+            match community {
+                NO_ADVERTISE => known.stays_here = true,
+                NO_EXPORT | NO_EXPORT_SUBCONFED => known.stays_in_as = true,
+                GRACEFUL_SHUTDOWN => known.is_going = true,
+                _ => {}
+            }
+        }
         known
     }
 
@@ -68,7 +74,10 @@ impl Known {
 /// A path as it is compared with others.
 pub fn candidate(path: &Path, attributes: &Interned<Known>, sources: &[Source]) -> Candidate {
     let source = &sources[usize::from(path.peer)];
-    let rank = attributes.known(path.attributes).map(|known| known.rank);
+    let rank = attributes.known(path.attributes).map(|known| match source.lowers(known.is_going) {
+        false => known.rank,
+        true => Rank { local_preference: 0, ..known.rank },
+    });
     Candidate {
         rank: rank.unwrap_or_default(),
         teller: Teller {
@@ -102,6 +111,9 @@ fn mobility(community: [u8; 8]) -> Option<Mobility> {
 
 /// LOCAL_PREF of routes that have none.
 pub const PREFERENCE: u32 = 100;
+
+/// The community of paths that are about to go (RFC 8326 section 2).
+pub const GRACEFUL_SHUTDOWN: u32 = 0xffff_0000;
 
 const NO_EXPORT: u32 = 0xffff_ff01;
 const NO_ADVERTISE: u32 = 0xffff_ff02;

@@ -13,7 +13,8 @@
 //! the sessions, `lines` says what happens with them, `restarting` has the own restart, `agreed`
 //! what a peer is told by what was agreed on, `dumps` writes files of MRT and `monitors` has the
 //! collectors of BMP, `machine` is the controller, `show` what a person sees, `asked` what one asks
-//! for, `metrics` what is measured, [`fuzz`] compares it with a plain one.
+//! for, `commands` what one tells it to do,
+//! `metrics` what is measured, [`fuzz`] compares it with a plain one.
 
 pub mod config;
 
@@ -48,6 +49,8 @@ mod monitors;
 mod show;
 
 mod asked;
+
+mod commands;
 
 mod metrics;
 

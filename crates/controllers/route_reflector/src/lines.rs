@@ -146,6 +146,11 @@ impl Lines {
         }
     }
 
+    /// Tells what an operator has wanted.
+    pub fn order(&mut self, now: Time, text: String) {
+        self.say(now, Level::Info, text);
+    }
+
     fn say(&mut self, now: Time, level: Level, text: String) {
         let Some(left_out) = self.of_sessions.take(now) else { return };
         self.push_left_out(left_out, "sessions");

@@ -22,6 +22,7 @@ use protocol_kit::{
 use serde_json::{Map, Value};
 
 use crate::asked::{Seen, TABLES, page, sizes};
+use crate::commands::COMMANDS;
 use crate::config::{Config, PeerKeys};
 use crate::dumps::Dumps;
 use crate::groups::group::Limits;
@@ -49,6 +50,12 @@ mod reloading;
 
 mod others;
 
+mod obeying;
+
+mod changing;
+
+use changing::Changes;
+
 /// The route reflector.
 pub struct RouteReflector {
     config: Config,
@@ -67,6 +74,8 @@ pub struct RouteReflector {
     departures: VecDeque<Departure>,
     /// Peers of networks that may be gone.
     leaving: Vec<u16>,
+    /// What operators have changed of the peers of the file.
+    changes: Changes,
     /// What operators are to know.
     alarms: VecDeque<Alarm>,
     restarting: Restarting,
@@ -87,8 +96,7 @@ impl Controller for RouteReflector {
     const SUMMARY: &'static str = "a BGP route reflector, without a function";
     const TABLES: &'static [Table] = TABLES;
 
-    const COMMANDS: &'static [Command] =
-        &[Command { name: "dump-tables", summary: "dumps the tables to a file of MRT now" }];
+    const COMMANDS: &'static [Command] = COMMANDS;
 
     type Config = Config;
 
@@ -114,6 +122,7 @@ impl Controller for RouteReflector {
             reflector.defer(FAMILIES.iter().map(|row| row.family).collect());
         }
         let monitors = (!config.bmp.is_empty()).then(|| Monitors::new(config, &mut random));
+        reflector.watch_gone(monitors.as_ref().is_some_and(Monitors::hears));
         let dumps = config.mrt.as_ref().map(|keys| Dumps::new(keys, config.identifier.to_bits()));
         Ok(RouteReflector {
             reflector,
@@ -125,6 +134,7 @@ impl Controller for RouteReflector {
             departing: VecDeque::new(),
             departures: VecDeque::new(),
             leaving: Vec::new(),
+            changes: Changes::new(config),
             alarms: VecDeque::new(),
             restarting: Restarting::new(config),
             listen_at: config.listen.iter().map(|_| Some(Time::ZERO)).collect(),
@@ -153,11 +163,11 @@ impl Controller for RouteReflector {
 
     fn command(
         &mut self,
-        _: &str,
+        name: &str,
         keys: &Map<String, Value>,
         now: Time,
     ) -> Result<Map<String, Value>, Unanswered> {
-        self.obey(keys, now)
+        self.obey(name, keys, now)
     }
 
     fn table_sizes(&self) -> Vec<Option<u64>> {
@@ -192,7 +202,7 @@ impl RouteReflector {
                 let address = peer.map(|peer| peer.ip().to_canonical());
                 match address.and_then(|address| self.number_of(address)) {
                     Some(number) => {
-                        self.peers.note_local(socket, local);
+                        self.peers.note_ends(socket, (local, peer));
                         self.peers.accept(socket, number);
                         self.with_peer(number, now, |peer, _| peer.accept(socket, now));
                     }
@@ -205,8 +215,8 @@ impl RouteReflector {
             | Arrival::Finished { socket }
             | Arrival::Failed { socket } => {
                 let Some(number) = self.peers.of_socket(socket) else { return };
-                if let Arrival::Connected { local, .. } = arrival {
-                    self.peers.note_local(socket, local);
+                if let Arrival::Connected { local, peer, .. } = arrival {
+                    self.peers.note_ends(socket, (local, peer));
                 }
                 self.peers.meet(number, socket);
                 self.with_peer(number, now, |peer, sink| match arrival {
@@ -249,6 +259,7 @@ impl RouteReflector {
             md5: None,
             next_hop_self: false,
             prefixes_max: keys.prefixes_max.clone(),
+            paths_to_peer: keys.paths_to_peer.clone(),
             role: keys.role,
             role_strict: keys.role_strict,
         };
@@ -345,7 +356,7 @@ impl Machine for RouteReflector {
                 return Some(Output::Report(Action::Alarm(alarm)));
             }
             if self.restarting.is_stopped {
-                return None;
+                return self.monitors.as_mut()?.poll().map(Output::Departure);
             }
             if let Some(output) = self.tell_others(now) {
                 return Some(output);
@@ -367,6 +378,7 @@ impl Machine for RouteReflector {
             };
             self.has_more = self.reflector.work(is_ready);
             self.has_told = true;
+            self.tell_gone(now);
             self.note();
             self.forget_gone();
         }
@@ -403,6 +415,7 @@ fn peer_is_gone(entry: &Entry) -> bool {
     let (state, _) = entry.peer.state();
     // One that is being closed has a deadline until it is.
     let is_kept = entry.kept.is_some() || entry.away.is_some();
+    let is_kept = is_kept || entry.is_shut || entry.is_drained;
     let is_quiet = entry.peer.deadline().is_none() && !is_kept;
     is_quiet && matches!(state, peer::State::Active | peer::State::Idle)
 }

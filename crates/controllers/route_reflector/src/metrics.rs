@@ -46,7 +46,7 @@ fn of_peers(seen: Seen<'_>) -> Vec<Metric> {
         states.extend(all);
     }
     let mut sums = [0; 4];
-    let (mut up, mut lag) = (Vec::new(), Vec::new());
+    let (mut up, mut lag, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for (number, entry) in seen.peers.iter() {
         let (state, _) = entry.peer.state();
         *states.entry((entry.kind.name(), name_of(state))).or_default() += 1;
@@ -61,6 +61,11 @@ fn of_peers(seen: Seen<'_>) -> Vec<Metric> {
             });
             up.push((labels(), f64::from(u8::from(state == State::Established))));
             lag.push((labels(), behind.sum::<u64>() as f64));
+            let agreed = entry.peer.negotiated().map(|agreed| agreed.reading.families);
+            for family in agreed.iter().flat_map(|families| families.iter()) {
+                let labels = [labels(), vec![("family", family.to_string())]].concat();
+                routes.push((labels, f64::from(seen.reflector.told_by(number, family))));
+            }
         }
     }
     let states = states.into_iter().map(|((kind, state), count)| {
@@ -74,6 +79,7 @@ fn of_peers(seen: Seen<'_>) -> Vec<Metric> {
             states.collect(),
         ),
         gauge("peer_up", "1 while the session of a named peer stands, otherwise 0.", up),
+        gauge("peer_routes", "Routes that a named peer tells, by family.", routes),
         gauge("peer_lag_bytes", "UPDATEs that a named peer has yet to take.", lag),
         counter("updates_received_total", "UPDATEs received of the peers that there are.", updates),
         counter("sessions_established_total", "Sessions of the peers that there are.", established),

@@ -50,4 +50,30 @@ pub struct Source {
     pub identifier: u32,
     /// The order of its address among those of all peers, which decides in the end.
     pub address: u128,
+    /// Which of its paths have the lowest preference.
+    pub lowers: Lowers,
+}
+
+/// Which paths of a peer have the lowest preference, within this reflector and its AS (RFC 8326).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lowers {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of which it says itself that they go (section 4.1).
+    Marked,
+    /// All: its session is to end (section 4.2).
+    All,
+}
+
+impl Source {
+    /// Whether a path of it has the lowest preference that says itself so, or does not.
+    #[inline]
+    pub fn lowers(&self, is_marked: bool) -> bool {
+        match self.lowers {
+            Lowers::Nothing => false,
+            Lowers::Marked => is_marked,
+            Lowers::All => true,
+        }
+    }
 }

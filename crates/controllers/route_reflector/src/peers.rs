@@ -12,7 +12,7 @@ use protocol_bgp::peer::Peer;
 use protocol_kit::{Random, Secret, Socket, StreamOptions, Time};
 
 use crate::bounds::Bounds;
-use crate::config::{Config, PeerKeys, bounds};
+use crate::config::{Config, PathsMax, PeerKeys, bounds, paths_max, several};
 use crate::lines::Told;
 use crate::own::Kind;
 
@@ -35,16 +35,24 @@ pub(crate) struct Entry {
     pub ended: FamilySet,
     /// How much it may tell.
     pub bounds: Bounds,
+    /// Most paths of a route that it is told, if it agrees on that.
+    pub paths_max: PathsMax,
     /// Of which families there is an alarm.
     pub alarmed: FamilySet,
     /// Until when it stays away, after it has told more.
     pub away: Option<Time>,
     /// The own address of its session, or of the connection that becomes that.
     pub local: Option<IpAddr>,
+    /// The ports of that, the own one first; 0 where it is not known.
+    pub ports: [u16; 2],
     /// UPDATEs of it with errors.
     pub malformed: u64,
     /// What was told of its last connections.
     pub told: Told,
+    /// Whether an operator has shut it.
+    pub is_shut: bool,
+    /// Whether an operator has drained it.
+    pub is_drained: bool,
     /// Whether it is configured no more, and goes as soon as nothing of it is left.
     pub is_removed: bool,
     /// When it is to be looked at, as [`Peers::due`] has it.
@@ -59,11 +67,13 @@ pub(crate) struct Peers {
     by_address: BTreeMap<IpAddr, u16>,
     /// Whose the connections are that peers have begun.
     accepted: BTreeMap<Socket, u16>,
-    /// The own addresses of connections.
-    locals: BTreeMap<Socket, IpAddr>,
+    /// The own addresses of connections, and the ports of both ends.
+    locals: BTreeMap<Socket, (IpAddr, [u16; 2])>,
     due: BTreeSet<(Time, u16)>,
     /// Peers by network.
     pub of_network: Vec<u32>,
+    /// Whether an operator has drained all of them.
+    pub are_drained: bool,
     /// Whether the own restart was so long ago that nobody has to know of it.
     has_restarted: bool,
 }
@@ -106,11 +116,15 @@ impl Peers {
             constrained_at: None,
             ended: FamilySet::NONE,
             bounds: bounds(&keys.prefixes_max),
+            paths_max: paths_max(&keys.paths_to_peer),
             alarmed: FamilySet::NONE,
             away: None,
             local: None,
+            ports: [0; 2],
             malformed: 0,
             told: Told::default(),
+            is_shut: false,
+            is_drained: false,
             is_removed: false,
             due: None,
         });
@@ -150,6 +164,7 @@ impl Peers {
     pub fn unname(&mut self, number: u16) {
         let Some(entry) = self.get_mut(number) else { return };
         (entry.is_removed, entry.away) = (true, None);
+        (entry.is_shut, entry.is_drained) = (false, false);
         let address = entry.peer.config().peer.to_canonical();
         self.by_address.remove(&address);
     }
@@ -187,10 +202,15 @@ impl Peers {
         self.accepted.insert(socket, number);
     }
 
-    /// Notes the own address of a connection, if it is known.
-    pub fn note_local(&mut self, socket: Socket, local: Option<SocketAddr>) {
+    /// Notes the ends of a connection, if they are known.
+    pub fn note_ends(
+        &mut self,
+        socket: Socket,
+        (local, peer): (Option<SocketAddr>, Option<SocketAddr>),
+    ) {
         if let Some(local) = local {
-            self.locals.insert(socket, local.ip().to_canonical());
+            let ports = [local.port(), peer.map_or(0, |peer| peer.port())];
+            self.locals.insert(socket, (local.ip().to_canonical(), ports));
         }
     }
 
@@ -199,7 +219,9 @@ impl Peers {
         if let Some(Some(entry)) = self.entries.get_mut(usize::from(number))
             && entry.peer.session_socket().is_none()
         {
-            entry.local = self.locals.get(&socket).copied();
+            let ends = self.locals.get(&socket).copied();
+            entry.local = ends.map(|(local, _)| local);
+            entry.ports = ends.map(|(_, ports)| ports).unwrap_or_default();
         }
     }
 
@@ -264,6 +286,7 @@ fn session(config: &Config, keys: &PeerKeys, is_restarting: bool) -> bgp::Config
         role: keys.role.map(Into::into),
         is_role_strict: keys.role_strict,
         receives_paths: families,
+        sends_paths: several(&paths_max(&keys.paths_to_peer)),
         restart: Some(restart(config, families, is_restarting)),
         options,
         ..bgp::Config::new(config.asn, config.identifier.to_bits(), keys.address, asn)

@@ -29,6 +29,8 @@ mod bounding;
 
 mod watched;
 
+mod draining;
+
 pub use hearing::Ending;
 
 /// The reflector.
@@ -57,6 +59,8 @@ pub struct Reflector {
     relations: Vec<Option<Relation>>,
     budget: Budget,
     notices: Vec<Notice>,
+    /// Paths that are gone without a word of peers; `None` where nobody wants to know.
+    gone: Option<Vec<Gone>>,
     /// Families of whose routes nobody is told yet.
     deferred: FamilySet,
     encoder: Encoder,
@@ -73,18 +77,46 @@ struct Rib {
     groups: Vec<Option<Group>>,
     /// Groups that are told by route targets.
     constrained: usize,
+    /// Groups that are told several paths of a route.
+    several: usize,
     /// The number of the next chunk of any of its streams.
     next_chunk: u64,
 }
 
-/// Paths of a peer that go.
+/// Paths of a peer that go, or are looked at.
 #[derive(Clone, Copy, Debug)]
 struct Sweep {
     family: Family,
     peer: u16,
     /// The next route to be looked at.
     cursor: u32,
-    only_stale: bool,
+    what: Swept,
+    /// Whether the peer had a session when it began.
+    is_session: bool,
+}
+
+/// A path of a peer with a session that is gone, of which the peer has not said so.
+#[derive(Clone, Debug)]
+pub struct Gone {
+    /// The peer.
+    pub peer: u16,
+    /// The family.
+    pub family: Family,
+    /// Its identifier.
+    pub path_id: u32,
+    /// The key of its route.
+    pub key: Box<[u8]>,
+}
+
+/// What becomes of paths of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Swept {
+    /// All go.
+    All,
+    /// The stale ones go.
+    Stale,
+    /// They stay, and are compared with others and told anew.
+    Anew,
 }
 
 /// What was refused, and why.
@@ -127,7 +159,7 @@ impl Reflector {
             let mut family = table::Family::new(secret, rules);
             // Others of the same AS are told another path than the best one.
             family.tell_all(row.family == Family::RouteTarget);
-            Rib { family, groups: Vec::new(), constrained: 0, next_chunk: 0 }
+            Rib { family, groups: Vec::new(), constrained: 0, several: 0, next_chunk: 0 }
         };
         Reflector {
             own,
@@ -146,6 +178,7 @@ impl Reflector {
             relations: Vec::new(),
             budget: Budget::new(usize::MAX),
             notices: Vec::new(),
+            gone: None,
             deferred: FamilySet::NONE,
             encoder: Encoder::default(),
             scan: Scan::default(),
@@ -247,6 +280,10 @@ impl Reflector {
                     rib.groups.len() - 1
                 });
                 rib.constrained += usize::from(identity.is_constrained);
+                rib.several += usize::from(identity.paths_max > 0);
+                if identity.paths_max > 0 && rib.several == 1 {
+                    rib.family.tell_several(true);
+                }
                 rib.groups[free] = Some(Group::new(identity.clone(), rib.family.log().end()));
                 free
             });
@@ -288,7 +325,10 @@ impl Reflector {
     /// Takes the paths of a peer away that it has told of a family, or the stale ones alone.
     pub fn sweep(&mut self, peer: u16, family: Family, only_stale: bool) {
         if self.told_by(peer, family) > 0 {
-            self.sweeps.push(Sweep { family, peer, cursor: 0, only_stale });
+            let what = if only_stale { Swept::Stale } else { Swept::All };
+            let place = usize::from(peer);
+            let is_session = !(self.members[place].is_empty() && self.waiting[place].is_empty());
+            self.sweeps.push(Sweep { family, peer, cursor: 0, what, is_session });
         }
     }
 
@@ -312,14 +352,24 @@ impl Reflector {
         self.waiting[usize::from(peer)].clear();
         self.ready.retain(|one| *one != peer);
         for (family, at) in std::mem::take(members) {
-            let rib = &mut self.ribs[family as usize];
-            let group = &mut rib.groups[at as usize];
-            if group.as_mut().is_some_and(|group| group.leave(peer)) {
-                let was_constrained = group.take().is_some_and(|it| it.identity().is_constrained);
-                rib.constrained -= usize::from(was_constrained);
-                if was_constrained && rib.constrained == 0 {
-                    rib.family.forget_had().for_each(|set| self.sets.release(set));
-                }
+            self.leave_group(peer, family, at);
+        }
+    }
+
+    fn leave_group(&mut self, peer: u16, family: Family, at: u32) {
+        let rib = &mut self.ribs[family as usize];
+        let group = &mut rib.groups[at as usize];
+        if group.as_mut().is_some_and(|group| group.leave(peer))
+            && let Some(gone) = group.take()
+        {
+            let Identity { is_constrained, paths_max, .. } = *gone.identity();
+            rib.constrained -= usize::from(is_constrained);
+            if is_constrained && rib.constrained == 0 {
+                rib.family.forget_had().for_each(|set| self.sets.release(set));
+            }
+            rib.several -= usize::from(paths_max > 0);
+            if paths_max > 0 && rib.several == 0 {
+                rib.family.tell_several(false);
             }
         }
     }

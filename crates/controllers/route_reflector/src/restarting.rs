@@ -41,7 +41,7 @@ impl Restarting {
 /// graceful restart and says when it has told all, if it does not wait itself.
 pub(crate) fn is_awaited(entry: &Entry, family: Family, waits_for_absent: bool) -> bool {
     match entry.peer.negotiated() {
-        None if entry.is_removed => false,
+        None if entry.is_removed || entry.is_shut => false,
         None => {
             waits_for_absent
                 && entry.network.is_none()

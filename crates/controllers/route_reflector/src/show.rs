@@ -9,6 +9,7 @@ use crate::reflector::Reflector;
 /// Peers, routes by family, groups, and what was counted.
 pub(crate) fn show(peers: &Peers, reflector: &Reflector) -> Value {
     let left_out = peers.count().saturating_sub(PEERS_MAX);
+    let drained = peers.are_drained;
     let peers = peers.iter().take(PEERS_MAX).map(|(number, entry)| {
         let (state, _) = entry.peer.state();
         let counters = entry.peer.counters();
@@ -62,6 +63,7 @@ pub(crate) fn show(peers: &Peers, reflector: &Reflector) -> Value {
     json!({
         "peers": peers,
         "peers-left-out": left_out,
+        "drained": drained,
         "families": families,
         "deferred": deferred,
         "attributes": reflector.attributes(),

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use traffic::Random;
@@ -282,20 +283,38 @@ impl<'a> Course<'a> {
 
     fn open(&mut self, at: usize) -> Result<(), String> {
         if self.conversations[at].is_none() {
-            let offer = (self.check.own.asn, self.check.hold_time_s);
-            let (to, peer) = (self.check.device, self.peers[at]);
-            self.conversations[at] = Some(Conversation::open(to, peer, offer, RETURN_MAX)?);
+            self.conversations[at] = Some(self.conversation(at)?);
             self.count("session-returned");
         }
         Ok(())
+    }
+
+    /// Opens the session of a peer.
+    fn conversation(&self, at: usize) -> Result<Conversation, String> {
+        let offer = (self.check.own.asn, self.check.hold_time_s);
+        Conversation::open(self.check.device, self.peers[at], offer, RETURN_MAX)
     }
 
     fn may_return(&self) -> bool {
         !self.does(Otherwise::ComesBackLate)
     }
 
+    /// Has all peers come back at once: some reflectors make each of them wait for seconds.
     fn return_all(&mut self) -> Result<(), String> {
-        (0..self.peers.len()).try_for_each(|peer| self.open(peer))
+        let absent = (0..self.peers.len()).filter(|at| self.conversations[*at].is_none());
+        let absent: Vec<usize> = absent.collect();
+        let conversation = |at: usize| self.conversation(at);
+        let opened: Result<Vec<Conversation>, String> = thread::scope(|scope| {
+            let all = absent.iter().map(|at| scope.spawn(|| conversation(*at)));
+            let all: Vec<_> = all.collect();
+            let ended = |_| Err("the thread of a session has ended".to_owned());
+            all.into_iter().map(|one| one.join().unwrap_or_else(ended)).collect()
+        });
+        for (at, conversation) in absent.into_iter().zip(opened?) {
+            self.conversations[at] = Some(conversation);
+            self.count("session-returned");
+        }
+        Ok(())
     }
 
     /// Waits until every peer has what it must, and compares when that is so for a while, or when

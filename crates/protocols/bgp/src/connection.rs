@@ -25,6 +25,8 @@ pub(crate) struct Connection {
     on_way: usize,
     /// When nothing was taken for too long (RFC 9687).
     pub send_hold_at: Option<Time>,
+    /// The OPEN that was sent.
+    pub open: Vec<u8>,
     /// What was agreed on, from OpenConfirm on.
     pub negotiated: Option<Box<Negotiated>>,
     /// When this phase began.
@@ -59,6 +61,7 @@ impl Connection {
             keepalive_at: None,
             on_way: 0,
             send_hold_at: None,
+            open: Vec::new(),
             negotiated: None,
             since: now,
         }
@@ -121,12 +124,15 @@ impl Connection {
     /// Makes a KEEPALIVE depart. Where there is no room, what is on the way stands for it.
     pub fn send_keepalive(&mut self, now: Time, random: &mut Random) -> Option<Departure> {
         self.spoke(now, random);
-        if STREAM_ROOM - self.on_way < RESERVED / 2 + HEADER_LEN {
-            return None;
-        }
         let mut bytes = Vec::with_capacity(HEADER_LEN);
         write_keepalive(&mut bytes);
-        Some(self.send(bytes, now))
+        self.send_word(bytes, now)
+    }
+
+    /// Makes a short message depart that is no UPDATE, if it has room beside a last word.
+    pub fn send_word(&mut self, bytes: Vec<u8>, now: Time) -> Option<Departure> {
+        let has_room = STREAM_ROOM - self.on_way >= RESERVED / 2 + bytes.len();
+        has_room.then(|| self.send(bytes, now))
     }
 
     /// The transport has taken bytes.

@@ -36,6 +36,9 @@ pub struct Negotiated {
     pub role: Option<Role>,
     /// What becomes of routes when the peer restarts; `None` if they go with the session.
     pub restart: Option<PeerRestart>,
+    /// The OPENs by which it was agreed on, the own one first, whole with their headers; empty
+    /// where nobody has noted them.
+    pub opens: [Vec<u8>; 2],
 }
 
 /// What a peer keeps when it restarts, and what is kept for it meanwhile (RFC 4724, RFC 8538).
@@ -99,6 +102,7 @@ pub fn negotiate(config: &Config, open: &Open) -> Result<Negotiated, Notificatio
         has_enhanced_refresh: has(&Capability::EnhancedRefresh),
         role: if is_external { role(config, peer)? } else { None },
         restart: restart(config, peer, families),
+        opens: Default::default(),
     })
 }
 

@@ -23,7 +23,7 @@ use protocol_kit::{Bytes, Departure, Random, Socket, Time};
 use crate::config::Config;
 use crate::connection::{Connection, Phase};
 use crate::ended::Ended;
-use crate::families::Family;
+use crate::families::{Family, FamilySet};
 use crate::negotiated::Negotiated;
 use crate::notification::{
     ADMINISTRATIVE_RESET, ADMINISTRATIVE_SHUTDOWN, DECONFIGURED, Notification,
@@ -232,6 +232,26 @@ impl Peer {
     /// Ends a session, which begins anew.
     pub fn reset(&mut self, text: &str, now: Time, sink: &mut Sink<'_>) {
         self.end(&Notification::with_text(ADMINISTRATIVE_RESET, text), now, sink);
+    }
+
+    /// Ends whatever there is with the peer, which is told an operator's text and keeps nothing (RFC
+    /// 8538 section 3), and looks for it at once, however often that was in vain.
+    pub fn renew(&mut self, text: &str, now: Time, sink: &mut Sink<'_>) {
+        self.quit(&Notification::with_text(ADMINISTRATIVE_RESET, text), now, sink);
+        self.start(now);
+    }
+
+    /// Asks the peer for all its routes of some families again (RFC 2918 section 3), which was
+    /// agreed on. Returns false if there is no room for that: the peer takes nothing.
+    pub fn ask(&mut self, families: FamilySet, now: Time) -> bool {
+        let mut bytes = Vec::new();
+        families.iter().for_each(|family| Refresh::Wanted.write(family, &mut bytes));
+        let mut all = self.connections.iter_mut().flatten();
+        let session = all.find(|one| one.phase == Phase::Established);
+        let departure = session.and_then(|one| one.send_word(bytes, now));
+        let is_sent = departure.is_some();
+        self.departures.extend(departure);
+        is_sent
     }
 
     /// Ends whatever there is with the peer as a restart does: one that has agreed on that keeps

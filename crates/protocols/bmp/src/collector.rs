@@ -54,6 +54,10 @@ enum State {
     Connects(Time),
     /// It stands since then, and something was taken last, or nothing was on its way, then.
     Stands(Time, Time),
+    /// It was told the last word, and is closed then.
+    Ends(Time),
+    /// It is not looked for.
+    Over,
 }
 
 /// What has happened with a collector.
@@ -148,6 +152,50 @@ impl Collector {
         self.over(now)
     }
 
+    /// It takes less than there is to tell, and is told everything anew.
+    pub fn stalled(&mut self, now: Time) -> Option<Event> {
+        self.counters.stalled += u64::from(self.is_up());
+        self.finished(now)
+    }
+
+    /// It is told nothing more than the rest of what is on its way and last words, if those have
+    /// room, and is not looked for any more. Nothing is told of that.
+    pub fn end(&mut self, last: Bytes, now: Time) {
+        let socket = self.socket;
+        match self.state {
+            State::Stands(..) if last.len() <= self.room() => {
+                self.departures.push_back(Departure::Bytes { socket, bytes: last });
+                self.departures.push_back(Departure::Finish { socket });
+                self.counters.lost += 1;
+                self.state = State::Ends(now.after(LINGER));
+            }
+            State::Waits(_) | State::Over | State::Ends(_) => self.state = State::Over,
+            State::Connects(_) | State::Stands(..) => {
+                self.departures.push_back(Departure::Close { socket });
+                self.counters.lost += u64::from(self.is_up());
+                self.state = State::Over;
+            }
+        }
+    }
+
+    /// One that is ended and has yet to close its connection does not.
+    pub fn abandon(&mut self) {
+        if matches!(self.state, State::Ends(_)) {
+            self.departures.push_back(Departure::Close { socket: self.socket });
+            self.state = State::Over;
+        }
+    }
+
+    /// Returns whether it is ended.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, State::Ends(_) | State::Over)
+    }
+
+    /// Returns whether it is ended, and nothing more departs.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Over && self.departures.is_empty()
+    }
+
     /// The connection is gone, or did not come about.
     pub fn failed(&mut self, now: Time) -> Option<Event> {
         self.over(now)
@@ -171,10 +219,9 @@ impl Collector {
             State::Stands(_, moved)
                 if self.on_way > 0 && moved.after(self.config.patience) <= now =>
             {
-                self.counters.stalled += 1;
-                self.departures.push_back(Departure::Close { socket: self.socket });
-                self.over(now)
+                self.stalled(now)
             }
+            State::Ends(until) if until <= now => self.finished(now),
             _ => None,
         }
     }
@@ -190,9 +237,9 @@ impl Collector {
             return Some(Time::ZERO);
         }
         match self.state {
-            State::Waits(at) | State::Connects(at) => Some(at),
+            State::Waits(at) | State::Connects(at) | State::Ends(at) => Some(at),
             State::Stands(_, moved) if self.on_way > 0 => Some(moved.after(self.config.patience)),
-            State::Stands(..) => None,
+            State::Stands(..) | State::Over => None,
         }
     }
 
@@ -202,6 +249,7 @@ impl Collector {
             State::Waits(_) => ("waits", None),
             State::Connects(_) => ("connects", None),
             State::Stands(since, _) => ("up", Some(now.since(since))),
+            State::Ends(_) | State::Over => ("ends", None),
         };
         let Counters { lost, stalled, .. } = self.counters;
         Neighbour {
@@ -220,7 +268,11 @@ impl Collector {
         self.departures.retain(|one| !matches!(one, Departure::Bytes { .. }));
         self.on_way = 0;
         let was_up = match self.state {
-            State::Waits(_) => return None,
+            State::Waits(_) | State::Over => return None,
+            State::Ends(_) => {
+                self.state = State::Over;
+                return None;
+            }
             State::Connects(_) => false,
             State::Stands(since, _) => {
                 if now.since(since) >= SOUND {
@@ -239,6 +291,9 @@ impl Collector {
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(30);
+
+/// How long it may take to close a connection that is over.
+const LINGER: Duration = Duration::from_secs(3);
 
 /// A session that has stood for this long was sound.
 const SOUND: Duration = Duration::from_secs(60);

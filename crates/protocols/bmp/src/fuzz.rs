@@ -108,6 +108,7 @@ fn messages(bytes: &[u8]) {
         asn: 1,
         identifier: 2,
         micros: u64::MAX,
+        is_narrow: bytes.len().is_multiple_of(3),
     };
     let text = String::from_utf8_lossy(bytes);
     let mut out = Vec::new();

@@ -30,6 +30,8 @@ pub struct PeerHeader {
     pub identifier: u32,
     /// When what is told was known, in microseconds since 1970; 0 if that is not known.
     pub micros: u64,
+    /// Whether ASes of what is told have 2 bytes.
+    pub is_narrow: bool,
 }
 
 /// What a message is about.
@@ -70,6 +72,8 @@ pub enum Figure {
     LocRibOf(Family, u64),
     /// Routes that a peer has told, before any policy.
     AdjRibIn(u64),
+    /// Those of a family.
+    AdjRibInOf(Family, u64),
 }
 
 /// Why the session with a collector ends.
@@ -180,14 +184,17 @@ pub fn statistics(peer: &PeerHeader, figures: &[Figure], out: &mut Vec<u8>) {
         match figure {
             Figure::AdjRibIn(count) => information(7, &count.to_be_bytes(), out),
             Figure::LocRib(count) => information(8, &count.to_be_bytes(), out),
-            Figure::LocRibOf(family, count) => {
-                let (afi, safi) = family.numbers();
-                let value = [&afi.to_be_bytes()[..], &[safi], &count.to_be_bytes()].concat();
-                information(10, &value, out);
-            }
+            Figure::AdjRibInOf(family, count) => of_family(9, *family, *count, out),
+            Figure::LocRibOf(family, count) => of_family(10, *family, *count, out),
         }
     }
     end(start, out);
+}
+
+fn of_family(kind: u16, family: Family, count: u64, out: &mut Vec<u8>) {
+    let (afi, safi) = family.numbers();
+    let value = [&afi.to_be_bytes()[..], &[safi], &count.to_be_bytes()].concat();
+    information(kind, &value, out);
 }
 
 /// Appends a kind, a length, and a value, of which at most 65,535 bytes count.
@@ -207,7 +214,8 @@ fn put_peer(peer: &PeerHeader, out: &mut Vec<u8>) {
         PeerKind::PostPolicy => (1, POST_POLICY),
     };
     let is_ipv6 = peer.address.is_some_and(|address| address.is_ipv6());
-    out.extend([kind, policy | if is_ipv6 { IPV6 } else { 0 }]);
+    let narrow = if peer.is_narrow { NARROW } else { 0 };
+    out.extend([kind, policy | narrow | if is_ipv6 { IPV6 } else { 0 }]);
     out.extend(peer.distinguisher);
     put_address(peer.address, out);
     out.extend(peer.asn.to_be_bytes());
@@ -257,9 +265,10 @@ const SYS_NAME: u16 = 2;
 const REASON: u16 = 1;
 const TABLE_NAME: u16 = 3;
 
-/// The flags of a peer with an address of IPv6, and of what a policy has left.
+/// The flags of a peer with an address of IPv6, of what a policy has left, and of ASes of 2 bytes.
 const IPV6: u8 = 0x80;
 const POST_POLICY: u8 = 0x40;
+const NARROW: u8 = 0x20;
 
 /// Bytes about a peer.
 pub const PEER_LEN: usize = 42;

@@ -2,6 +2,7 @@
 //! it is not. How far the peer is in hearing of it is in the table `peers`.
 
 use controller_kit::{Asked, Page, Unanswered};
+use protocol_bgp::builder::Builder;
 use protocol_bgp::families::{Family, FamilySet};
 use serde_json::{Map, Value, json};
 
@@ -51,9 +52,12 @@ pub(super) fn page(seen: Seen<'_>, asked: &Asked<'_>) -> Result<Page, Unanswered
         }
         let reader = Reader { seen, view, identity: group.identity(), number };
         match reader.told(at) {
-            Ok(path) => {
-                let (row, bytes) = reader.row(at, &path, &mut exported);
-                room.push(Value::Object(row), bytes);
+            Ok(paths) => {
+                room.spend(LOOK * (paths.len() - 1));
+                for path in &paths {
+                    let (row, bytes) = reader.row(at, path, &mut exported);
+                    room.push(Value::Object(row), bytes);
+                }
             }
             Err(why) if wanted.is_one() => {
                 let mut row = head(view, family, at);
@@ -105,23 +109,35 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The path of a route that the peer is told, or why it is told none.
-    fn told(self, at: u32) -> Result<Path, &'static str> {
+    /// The paths of a route that the peer is told, or why it is told none.
+    fn told(self, at: u32) -> Result<Vec<Path>, &'static str> {
         let Reader { seen, view, identity, number } = self;
         let is_default = || view.routes.with_key(at, |key| key == DEFAULT_TARGET);
         if identity.family == Family::RouteTarget && identity.tells_default && is_default() {
             return Err("the reflector asks for all routes itself (`default-target`)");
         }
-        let Some(path) = identity.chooses(view, at) else { return Err(self.why_for_nobody(at)) };
-        if path.peer == number && !identity.tells_teller() {
+        let mut paths: Vec<Path> = Vec::new();
+        match identity.paths_max {
+            0 => paths.extend(identity.chooses(view, at)),
+            _ => identity.choose_several(view, at, &mut paths),
+        }
+        if paths.is_empty() {
+            return Err(self.why_for_nobody(at));
+        }
+        paths.retain(|path| path.peer != number || identity.tells_teller());
+        if paths.is_empty() {
             return Err("the best path is the peer's own");
         }
-        let targets = view.sets.get(view.targets_of(&path));
         let membership = seen.reflector.membership(number).map(|(membership, _)| membership);
-        if identity.is_constrained && !membership.is_some_and(|it| it.wants(&targets)) {
+        let wants = |path: &Path| {
+            let targets = view.sets.get(view.targets_of(path));
+            membership.is_some_and(|it| it.wants(&targets))
+        };
+        paths.retain(|path| !identity.is_constrained || wants(path));
+        if paths.is_empty() {
             return Err("the peer does not ask for its route targets");
         }
-        Ok(path)
+        Ok(paths)
     }
 
     /// Why no peer of the group is told of a route.
@@ -153,13 +169,35 @@ impl Reader<'_> {
         let mut row = head(view, identity.family, at);
         row.insert("status".to_owned(), json!("told"));
         row.insert("from".to_owned(), json!(seen.name_of(path.peer)));
+        if identity.paths_max > 0 {
+            row.insert("path-identifier".to_owned(), json!(path.slot));
+        }
         carried(view, identity.family, at, path, &mut row);
         let Some(known) = view.attributes.known(path.attributes) else { return (row, 0) };
         let source = &view.sources[usize::from(path.peer)];
         let bytes = view.attributes.bytes_of(path.attributes);
         identity.export(view.own, source, (known, bytes), exported);
         let written = describe(&exported.next_hop, &exported.block, &mut row);
+        if !self.has_room(at, path, exported) {
+            row.insert("status".to_owned(), json!("not told"));
+            let why = "with these attributes it is longer than a message of the peer may be";
+            row.insert("why".to_owned(), json!(why));
+        }
         (row, written)
+    }
+
+    /// Whether a route has room in a message of the peer.
+    fn has_room(self, at: u32, path: &Path, exported: &Exported) -> bool {
+        let Reader { view, identity: Identity { family, writing, .. }, .. } = self;
+        let Exported { next_hop, block, .. } = exported;
+        let mut out = Vec::new();
+        let mut builder = Builder::announce(&mut out, writing, (*family, next_hop), block);
+        let (short, len) = path.rest.bytes();
+        let string = path.rest.string().map(|number| view.rests.bytes_of(number));
+        let rest = string.unwrap_or(&short[..len]);
+        let has_room = view.routes.with_key(at, |key| builder.push(0, key, rest)).is_ok();
+        builder.finish();
+        has_room
     }
 }
 

@@ -214,7 +214,7 @@ pub(super) fn family(name: &str) -> Result<Family, Unanswered> {
 ///
 /// # Errors
 /// When there is none with it.
-pub(super) fn peer(seen: Seen<'_>, text: &str) -> Result<u16, Unanswered> {
+pub(crate) fn peer(seen: Seen<'_>, text: &str) -> Result<u16, Unanswered> {
     let address = text.parse::<IpAddr>().ok();
     address.and_then(|address| seen.peers.of_address(address)).ok_or_else(|| {
         let few = seen.peers.iter().take(NEAR_MAX).map(|(number, _)| seen.name_of(number));

@@ -54,19 +54,20 @@ fn row(seen: Seen<'_>, family: Family, number: u32, group: &Group) -> Value {
 
 /// What tells the group from others, but for its family and the kind of its peers.
 fn words(identity: &Identity) -> Vec<String> {
-    let Identity { writing, next_hop, is_constrained, tells_default, has_enhanced_refresh, .. } =
-        identity;
+    let Identity { writing, next_hop, is_constrained, tells_default, paths_max, .. } = identity;
     let said = [
         (*is_constrained, "route-targets"),
         (*tells_default, "default-target"),
-        (*has_enhanced_refresh, "enhanced-refresh"),
+        (identity.has_enhanced_refresh, "enhanced-refresh"),
+        (identity.drains, "drained"),
         (!writing.path_ids.is_empty(), "path-identifiers"),
         (!writing.extended_next_hops.is_empty(), "extended-next-hops"),
         (!writing.is_wide, "two-octet-as"),
         (writing.len_max > protocol_bgp::message::LEN_MAX, "extended-messages"),
     ];
     let said = said.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| (*word).to_owned());
-    said.chain(next_hop.map(|address| format!("next-hop={address}"))).collect()
+    let paths = (*paths_max > 0).then(|| format!("paths={paths_max}"));
+    said.chain(paths).chain(next_hop.map(|address| format!("next-hop={address}"))).collect()
 }
 
 /// Peers of a group that are named.

@@ -28,6 +28,7 @@ mod targets;
 
 mod attributes;
 
+pub(crate) use filters::peer;
 pub(crate) use peers::{STATES, name_of};
 pub(crate) use seen::Seen;
 

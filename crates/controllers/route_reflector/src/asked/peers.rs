@@ -2,7 +2,7 @@
 
 use controller_kit::table::FOR;
 use controller_kit::{Asked, Page, Unanswered};
-use protocol_bgp::families::FamilySet;
+use protocol_bgp::families::{FAMILIES, FamilySet};
 use protocol_bgp::peer::State;
 use serde_json::{Map, Value, json};
 
@@ -85,6 +85,9 @@ fn row(seen: Seen<'_>, number: u16, entry: &Entry) -> Value {
         if !agreed.reading.path_ids.is_empty() {
             put("path-identifiers-from", json!(names(agreed.reading.path_ids)));
         }
+        if !agreed.writing.path_ids.is_empty() {
+            put("path-identifiers-to", json!(names(agreed.writing.path_ids)));
+        }
         if let Some(restart) = agreed.restart {
             put("restart-time-s", json!(restart.time.as_secs()));
         }
@@ -114,6 +117,20 @@ fn row(seen: Seen<'_>, number: u16, entry: &Entry) -> Value {
     }
     if network.is_some() {
         put("dynamic", json!(true));
+    }
+    if entry.is_shut {
+        put("shut", json!(true));
+    }
+    if entry.is_drained || seen.peers.are_drained {
+        put("drained", json!(true));
+    }
+    let routes = FAMILIES.iter().filter_map(|family| {
+        let count = seen.reflector.told_by(number, family.family);
+        (count > 0).then(|| (family.name.to_owned(), json!(count)))
+    });
+    let routes: Map<String, Value> = routes.collect();
+    if !routes.is_empty() {
+        put("routes", Value::Object(routes));
     }
     put("updates", json!(counters.updates));
     if entry.malformed > 0 {

@@ -78,6 +78,10 @@ fn tell(
         let bytes = view.attributes.bytes_of(path.attributes);
         let (next_hop, block) = parts(bytes);
         let written = describe(next_hop, block, &mut row);
+        let source = &view.sources[usize::from(path.peer)];
+        if view.attributes.known(path.attributes).is_some_and(|it| source.lowers(it.is_going)) {
+            row.insert("about-to-go".to_owned(), json!(true));
+        }
         row.insert("why".to_owned(), json!(why));
         room.push(Value::Object(row), written);
     }

@@ -6,7 +6,7 @@ use protocol_bgp::families::FAMILIES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::family::FamilyName;
+use super::family::{FamilyName, hidden};
 use crate::bounds::{Bound, Bounds, Then};
 
 /// Most routes of a peer.
@@ -84,18 +84,15 @@ pub(crate) fn bounds(all: &[PrefixesMax]) -> Bounds {
 /// # Errors
 /// The first entry that would never count.
 pub(super) fn check(all: &[PrefixesMax]) -> Result<(), Invalid> {
-    for (place, one) in all.iter().enumerate() {
-        let names = |family: &FamilyName| {
-            all[..place].iter().any(|it| it.families.is_empty() || it.families.contains(family))
-        };
-        let has_all = all[..place].iter().any(|it| it.families.is_empty());
-        if has_all || !one.families.is_empty() && one.families.iter().all(names) {
-            let what = format!("has {} routes for what an entry before names", one.routes);
+    let families: Vec<&[FamilyName]> = all.iter().map(|one| &one.families[..]).collect();
+    match hidden(&families) {
+        Some(place) => {
+            let what = format!("has {} routes for what an entry before names", all[place].routes);
             let remedy = "Put the entry without `families` last, and name each family once";
-            return Err(invalid("prefixes-max", what, remedy));
+            Err(invalid("prefixes-max", what, remedy))
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn warn_percent() -> u8 {

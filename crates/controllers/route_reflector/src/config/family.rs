@@ -35,3 +35,14 @@ impl JsonSchema for FamilyName {
         schemars::json_schema!({"type": "string", "enum": names})
     }
 }
+
+/// Returns the place of the first of some lists of families that never counts, as lists before name
+/// all of it; an empty one names all.
+pub(super) fn hidden(lists: &[&[FamilyName]]) -> Option<usize> {
+    (1..lists.len()).find(|&place| {
+        let before = &lists[..place];
+        let is_named = |family| before.iter().any(|list| list.contains(family));
+        let has_all = before.iter().any(|list| list.is_empty());
+        has_all || !lists[place].is_empty() && lists[place].iter().all(is_named)
+    })
+}

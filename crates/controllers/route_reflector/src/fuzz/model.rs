@@ -36,6 +36,9 @@ pub struct Attributes {
 /// The length and the address of a prefix.
 pub type Prefix = (u8, [u8; 4]);
 
+/// A peer, and the identifier of the path where it says several (RFC 7911); else 0.
+pub type By = (u16, u32);
+
 /// The reflector, of one family of routes.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -45,10 +48,10 @@ pub struct Model {
     pub identifier: u32,
     /// What each peer is, in the order of their addresses, and its identifier.
     pub peers: Vec<(Is, u32)>,
-    /// By prefix and peer.
-    pub paths: BTreeMap<(Prefix, u16), Attributes>,
+    /// By prefix and who has said it.
+    pub paths: BTreeMap<(Prefix, By), Attributes>,
     /// Those of them that a peer has yet to say again.
-    pub stale: BTreeSet<(Prefix, u16)>,
+    pub stale: BTreeSet<(Prefix, By)>,
     /// Where prefixes are route targets that are asked for: the own next hop, and which one clients
     /// are asked for.
     pub asks: Option<([u8; 4], Prefix)>,
@@ -56,6 +59,8 @@ pub struct Model {
     pub most: usize,
     /// The own part in the relation with the ASes of some peers.
     pub roles: BTreeMap<u16, Role>,
+    /// Peers whose sessions are to end (RFC 8326).
+    pub drained: BTreeSet<u16>,
 }
 
 impl Model {
@@ -63,11 +68,13 @@ impl Model {
     pub fn new(asn: u32, identifier: u32, peers: Vec<(Is, u32)>) -> Model {
         let (paths, stale) = (BTreeMap::new(), BTreeSet::new());
         let (asks, most, roles) = (None, usize::MAX, BTreeMap::new());
-        Model { asn, identifier, peers, paths, stale, asks, most, roles }
+        let drained = BTreeSet::new();
+        Model { asn, identifier, peers, paths, stale, asks, most, roles, drained }
     }
 
     /// A peer says a path; one that has been here takes the place of the one before, too.
-    pub fn announce(&mut self, peer: u16, prefix: Prefix, attributes: &Attributes) {
+    pub fn announce(&mut self, by: By, prefix: Prefix, attributes: &Attributes) {
+        let peer = by.0;
         let has_been_here = attributes.originator == Some(self.identifier)
             || attributes.clusters.contains(&self.identifier)
             || attributes.path.contains(&self.asn);
@@ -85,36 +92,36 @@ impl Model {
                 attributes.otc = attributes.otc.or(Some(asn));
             }
         }
-        let is_there = self.paths.contains_key(&(prefix, peer));
-        let count = self.paths.keys().filter(|(_, of)| *of == peer).count();
-        self.withdraw(peer, prefix);
+        let is_there = self.paths.contains_key(&(prefix, by));
+        let count = self.paths.keys().filter(|(_, of)| of.0 == peer).count();
+        self.withdraw(by, prefix);
         if !has_been_here && !is_leak && (is_there || count < self.most) {
-            self.paths.insert((prefix, peer), attributes);
+            self.paths.insert((prefix, by), attributes);
         }
     }
 
     /// A peer takes a path back.
-    pub fn withdraw(&mut self, peer: u16, prefix: Prefix) {
-        self.paths.remove(&(prefix, peer));
-        self.stale.remove(&(prefix, peer));
+    pub fn withdraw(&mut self, by: By, prefix: Prefix) {
+        self.paths.remove(&(prefix, by));
+        self.stale.remove(&(prefix, by));
     }
 
     /// A peer is gone, and its paths with it.
     pub fn close(&mut self, peer: u16) {
-        self.paths.retain(|(_, of), _| *of != peer);
-        self.stale.retain(|(_, of)| *of != peer);
+        self.paths.retain(|(_, of), _| of.0 != peer);
+        self.stale.retain(|(_, of)| of.0 != peer);
     }
 
     /// A peer has to say its paths again (RFC 4724 section 4.2, RFC 7313 section 4).
     pub fn mark(&mut self, peer: u16) {
-        self.stale.extend(self.paths.keys().filter(|(_, of)| *of == peer));
+        self.stale.extend(self.paths.keys().filter(|(_, of)| of.0 == peer));
     }
 
     /// A peer has said all that it has to say: what it has not said again goes.
     pub fn sweep(&mut self, peer: u16) {
         let Model { paths, stale, .. } = self;
-        paths.retain(|path, _| path.1 != peer || !stale.contains(path));
-        stale.retain(|(_, of)| *of != peer);
+        paths.retain(|path, _| path.1.0 != peer || !stale.contains(path));
+        stale.retain(|(_, of)| of.0 != peer);
     }
 
     /// All that a peer has to know.
@@ -122,11 +129,12 @@ impl Model {
         let mut prefixes: Vec<Prefix> = self.paths.keys().map(|(prefix, _)| *prefix).collect();
         prefixes.dedup();
         let told = prefixes.into_iter().filter_map(|prefix| {
-            let (from, path) = self.best(prefix, |_| true)?;
+            let ((from, _), path) = self.best(prefix, |_| true)?;
             let (is_from, is_to) =
                 (self.peers[usize::from(from)].0, self.peers[usize::from(peer)].0);
             if self.asks.is_some() && (is_from, is_to) == (Is::Other, Is::Other) {
-                let (from, path) = self.best(prefix, |is| is == Is::Client)?;
+                let ((from, _), path) =
+                    self.best(prefix, |(of, _)| self.peers[usize::from(of)].0 == Is::Client)?;
                 return Some((prefix, self.as_told(from, peer, path)?));
             }
             Some((prefix, self.as_told(from, peer, path)?))
@@ -142,34 +150,70 @@ impl Model {
         told
     }
 
-    fn best(&self, prefix: Prefix, counts: impl Fn(Is) -> bool) -> Option<(u16, &Attributes)> {
-        let counts = |peer: u16| counts(self.peers[usize::from(peer)].0);
-        let all = self.paths.range((prefix, 0)..=(prefix, u16::MAX));
+    /// All paths that a peer has to know that is told so many of each prefix at most, by prefix and
+    /// who has said them. Its own ones count, and it is not told of them.
+    pub fn told_several(&self, peer: u16, most: usize) -> BTreeMap<(Prefix, By), Attributes> {
+        let mut told = BTreeMap::new();
+        let prefixes: BTreeSet<Prefix> = self.paths.keys().map(|(prefix, _)| *prefix).collect();
+        for prefix in prefixes {
+            let (mut seen, mut count) = (BTreeSet::new(), 0);
+            while let Some((by, path)) = self.best(prefix, |by| !seen.contains(&by)) {
+                seen.insert(by);
+                let Some(path) = self.as_told_to(by.0, peer, path) else { continue };
+                count += 1;
+                if count <= most && by.0 != peer {
+                    told.insert((prefix, by), path);
+                }
+            }
+        }
+        told
+    }
+
+    /// The best one of the paths that count.
+    fn best(&self, prefix: Prefix, counts: impl Fn(By) -> bool) -> Option<(By, &Attributes)> {
+        let all = self.paths.range((prefix, (0, 0))..=(prefix, (u16::MAX, u32::MAX)));
         let all = all.filter(|((_, by), _)| counts(*by));
-        let mut left: Vec<(u16, &Attributes)> = all.map(|((_, peer), it)| (*peer, it)).collect();
-        left.sort_by_key(|(_, it)| (Reverse(it.preference.unwrap_or(100)), it.path.len()));
-        let (_, first) = *left.first()?;
-        let rank = |it: &Attributes| (it.preference.unwrap_or(100), it.path.len());
-        left.retain(|(_, it)| rank(it) == rank(first));
+        let mut left: Vec<(By, &Attributes)> = all.map(|((_, by), it)| (*by, it)).collect();
+        let preference = |by: By, it: &Attributes| match self.is_going(by.0, it) {
+            true => 0,
+            false => it.preference.unwrap_or(100),
+        };
+        left.sort_by_key(|(by, it)| (Reverse(preference(*by, it)), it.path.len()));
+        let (by, first) = *left.first()?;
+        let rank = |by: By, it: &Attributes| (preference(by, it), it.path.len());
+        left.retain(|(of, it)| rank(*of, it) == rank(by, first));
         let meds: Vec<_> =
             left.iter().map(|(_, it)| (it.path.first().copied(), it.med.unwrap_or(0))).collect();
         left.retain(|(_, it)| {
             let own = (it.path.first().copied(), it.med.unwrap_or(0));
             meds.iter().all(|other| other.0 != own.0 || other.1 >= own.1)
         });
-        left.into_iter().min_by_key(|(peer, it)| {
-            let (is, identifier) = self.peers[usize::from(*peer)];
+        left.into_iter().min_by_key(|(by, it)| {
+            let (is, identifier) = self.peers[usize::from(by.0)];
             let is_internal = !matches!(is, Is::OfOtherAs(_));
-            (is_internal, it.originator.unwrap_or(identifier), it.clusters.len(), *peer)
+            (is_internal, it.originator.unwrap_or(identifier), it.clusters.len(), *by)
         })
     }
 
+    /// Whether a path of a peer is about to go: all are of one whose session is to end, and those of
+    /// another AS that say so.
+    fn is_going(&self, peer: u16, path: &Attributes) -> bool {
+        let is_external = matches!(self.peers[usize::from(peer)].0, Is::OfOtherAs(_));
+        self.drained.contains(&peer) || is_external && path.communities.contains(&GOING)
+    }
+
     fn as_told(&self, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
+        let hears_itself = self.asks.is_some() && self.peers[usize::from(to)].0 == Is::Client;
+        (from != to || hears_itself).then(|| self.as_told_to(from, to, path)).flatten()
+    }
+
+    /// The same of one like the peer.
+    fn as_told_to(&self, from: u16, to: u16, path: &Attributes) -> Option<Attributes> {
         let ((is_from, identifier), (is_to, _)) =
             (self.peers[usize::from(from)], self.peers[usize::from(to)]);
+        let is_going = self.is_going(from, path) || self.drained.contains(&to);
         let mut path = path.clone();
-        let hears_itself = self.asks.is_some() && is_to == Is::Client;
-        if from == to && !hears_itself || path.communities.contains(&0xffff_ff02) {
+        if path.communities.contains(&0xffff_ff02) {
             return None;
         }
         match (is_from, is_to) {
@@ -200,9 +244,20 @@ impl Model {
                 }
             }
         }
+        if is_going && self.asks.is_none() {
+            if !path.communities.contains(&GOING) {
+                path.communities.push(GOING);
+            }
+            if !matches!(is_to, Is::OfOtherAs(_)) {
+                path.preference = Some(0);
+            }
+        }
         Some(path)
     }
 }
+
+/// The community GRACEFUL_SHUTDOWN.
+const GOING: u32 = 0xffff_0000;
 
 /// Whether somebody who asks by an NLRI is told of routes with these targets: bit by bit.
 pub fn asks_for(nlri: &[u8], targets: &[u64]) -> bool {

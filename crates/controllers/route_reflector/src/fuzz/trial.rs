@@ -1,6 +1,6 @@
 //! The reflector beside the plain one: peers come, tell, are told, lag and go.
 
-use protocol_bgp::builder::{Writing, write_end_of_rib};
+use protocol_bgp::builder::write_end_of_rib;
 use protocol_bgp::capabilities::Role;
 use protocol_bgp::families::{FAMILIES, Family, FamilySet};
 use protocol_bgp::framing::Framing;
@@ -9,14 +9,18 @@ use protocol_bgp::rules::Reading;
 use protocol_bgp::update::Scan;
 
 use super::model::{Attributes, Is, Model, Prefix, asks_for};
-use super::wire::{self, Table};
+use super::several::Several;
+pub use super::steps::Step;
+use super::wire::{self, Paths};
 use crate::bounds::{Bound, Then};
 use crate::groups::Identity;
 use crate::groups::group::Limits;
 use crate::leaks::Relation;
-use crate::own::{Kind, Own, Source};
+use crate::own::{Kind, Lowers, Own, Source};
 use crate::reflector::Reflector;
 use crate::table::Rules;
+
+mod paths;
 
 /// The AS of the reflector.
 pub const ASN: u32 = 64_500;
@@ -33,41 +37,6 @@ const OTHER_AS: u32 = 64_501;
 /// A peer that says anything, of which the plain one is told nothing.
 pub const STRANGER: u16 = PEERS.len() as u16;
 
-/// What happens.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// The session of a peer stands.
-    Open(u16),
-    /// It has ended, and the peer's paths with it.
-    Close(u16),
-    /// It has ended, and the peer's paths stay.
-    Lose(u16),
-    /// A peer is to say all again.
-    Mark(u16),
-    /// It has.
-    Sweep(u16),
-    /// A peer says paths to prefixes of these numbers.
-    Announce(u16, Vec<u8>, Attributes),
-    /// It takes them back.
-    Withdraw(u16, Vec<u8>),
-    /// It wants to be told all again.
-    Refresh(u16),
-    /// It asks for route targets, by these numbers of [`wire::ASKED`].
-    Ask(u16, Vec<u8>, Attributes),
-    /// It asks for those no more.
-    AskNoMore(u16, Vec<u8>),
-    /// It has asked for all that it asks for.
-    HasAsked(u16),
-    /// That is waited for no more.
-    Expire(u16),
-    /// It takes this many bytes.
-    Take(u16, usize),
-    /// The reflector does a part of what there is to do.
-    Work,
-    /// The stranger says this in an UPDATE.
-    Hear(Vec<u8>),
-}
-
 /// Both reflectors.
 #[derive(Debug)]
 pub struct Trial {
@@ -80,7 +49,9 @@ pub struct Trial {
     /// Whether what a peer asks for is known.
     begun: Vec<bool>,
     /// What each peer knows, while its session stands.
-    known: Vec<Option<Table>>,
+    known: Vec<Option<Paths>>,
+    /// Who tells and is told several paths.
+    several: Several,
     /// Whether it takes bytes.
     ready: Vec<bool>,
     scan: Scan,
@@ -110,6 +81,7 @@ impl Trial {
             asked: has_targets.then_some(asked),
             begun: vec![false; PEERS.len()],
             known: vec![None; PEERS.len()],
+            several: Several::default(),
             ready: vec![true; PEERS.len() + 1],
             scan: Scan::default(),
             stranger: None,
@@ -135,12 +107,18 @@ impl Trial {
     /// # Panics
     /// If the reflector breaks a promise.
     pub fn step(&mut self, step: Step) {
+        self.happen(step);
+        self.look_at_slots();
+    }
+
+    fn happen(&mut self, step: Step) {
         match step {
             Step::Open(STRANGER) if self.stranger.is_none() => {
                 self.sweep_all(STRANGER);
                 let identities = self.identities(0);
-                self.reflector.open(STRANGER, source(Kind::Client, 9, STRANGER), identities);
-                self.stranger = Some(self.reading(false));
+                let stranger = source(Kind::Client, 9, STRANGER, Lowers::Nothing);
+                self.reflector.open(STRANGER, stranger, identities);
+                self.stranger = Some(self.reading(STRANGER));
             }
             Step::Close(STRANGER) if self.stranger.take().is_some() => {
                 self.reflector.close(STRANGER, FamilySet::NONE);
@@ -191,19 +169,17 @@ impl Trial {
                 }
             }
             Step::Announce(peer, prefixes, attributes) if self.is_open(peer) => {
-                let prefixes = prefixes.iter().copied().map(prefix).collect();
-                self.announce(peer, self.family(), prefixes, &attributes);
+                self.announce(peer, self.family(), self.paths(peer, &prefixes), &attributes);
             }
             Step::Withdraw(peer, prefixes) if self.is_open(peer) => {
-                let prefixes = prefixes.iter().copied().map(prefix).collect();
-                self.withdraw(peer, self.family(), prefixes);
+                self.withdraw(peer, self.family(), self.paths(peer, &prefixes));
             }
             Step::Ask(peer, numbers, attributes) if self.asks(peer) => {
-                let all = numbers.iter().map(|number| (*number, [0; 4])).collect();
+                let all = numbers.iter().map(|number| ((*number, [0; 4]), 0)).collect();
                 self.announce(peer, Family::RouteTarget, all, &attributes);
             }
             Step::AskNoMore(peer, numbers) if self.asks(peer) => {
-                let all = numbers.iter().map(|number| (*number, [0; 4])).collect();
+                let all = numbers.iter().map(|number| ((*number, [0; 4]), 0)).collect();
                 self.withdraw(peer, Family::RouteTarget, all);
             }
             Step::HasAsked(peer) if self.asks(peer) => {
@@ -221,6 +197,14 @@ impl Trial {
                 self.reflector.begin_constrained(peer);
                 self.begun[usize::from(peer)] = true;
             }
+            Step::Drain(peer, is_drained) if usize::from(peer) < PEERS.len() => {
+                self.models().for_each(|(_, model)| match is_drained {
+                    true => drop(model.drained.insert(peer)),
+                    false => drop(model.drained.remove(&peer)),
+                });
+                self.reflector.lower(peer, self.lowers(peer));
+                self.reflector.regroup(peer, self.identities(peer));
+            }
             Step::Refresh(peer) if self.is_open(peer) => {
                 let families = self.families();
                 families.iter().for_each(|family| self.reflector.refresh(peer, family));
@@ -229,22 +213,22 @@ impl Trial {
         }
     }
 
-    fn announce(&mut self, peer: u16, family: Family, all: Vec<Prefix>, attributes: &Attributes) {
-        let session = (&self.writing(), is_external(peer));
+    fn announce(&mut self, peer: u16, family: Family, all: Told, attributes: &Attributes) {
+        let session = (&self.writing(peer), is_external(peer));
         let mut out = Vec::new();
-        wire::announce(&mut out, session, family, attributes, all.iter().copied());
+        wire::announce_paths(&mut out, session, family, attributes, all.iter().copied());
         self.tell(peer, &out);
         let heard = wire::as_heard(attributes, is_external(peer));
         let model = self.models().find(|one| one.0 == family).expect("it is one of them").1;
-        all.iter().for_each(|prefix| model.announce(peer, *prefix, &heard));
+        all.iter().for_each(|(prefix, path)| model.announce((peer, *path), *prefix, &heard));
     }
 
-    fn withdraw(&mut self, peer: u16, family: Family, all: Vec<Prefix>) {
+    fn withdraw(&mut self, peer: u16, family: Family, all: Told) {
         let mut out = Vec::new();
-        wire::withdraw(&mut out, &self.writing(), family, all.iter().copied());
+        wire::withdraw_paths(&mut out, &self.writing(peer), family, all.iter().copied());
         self.tell(peer, &out);
         let model = self.models().find(|one| one.0 == family).expect("it is one of them").1;
-        all.iter().for_each(|prefix| model.withdraw(peer, *prefix));
+        all.iter().for_each(|(prefix, path)| model.withdraw((peer, *path), *prefix));
     }
 
     /// The plain ones of all families.
@@ -275,7 +259,7 @@ impl Trial {
             return true;
         }
         let asked = self.asked.iter().flat_map(|model| model.paths.keys());
-        let mut own = asked.filter(|(_, of)| *of == peer);
+        let mut own = asked.filter(|(_, of)| of.0 == peer);
         let wants = own.any(|((number, _), _)| asks_for(&wire::asked(*number), targets));
         self.begun[usize::from(peer)] && wants
     }
@@ -291,7 +275,8 @@ impl Trial {
         self.sweep_all(peer);
         let identifier = self.model.peers[usize::from(peer)].1;
         let identities = self.identities(peer);
-        self.reflector.open(peer, source(kind(peer), identifier, peer), identities);
+        let source = source(kind(peer), identifier, peer, self.lowers(peer));
+        self.reflector.open(peer, source, identities);
         let most = u32::try_from(self.model.most).unwrap_or(u32::MAX);
         let mut bounds = [Bound::NONE; FAMILIES.len()];
         bounds[self.family() as usize] = Bound { most, then: Then::Refuse, ..Bound::NONE };
@@ -299,7 +284,7 @@ impl Trial {
         let own = self.model.roles.get(&peer).copied();
         self.reflector.relate(peer, own.map(|own| Relation { own, asn: OTHER_AS }));
         self.begun[usize::from(peer)] = false;
-        self.known[usize::from(peer)] = Some(Table::new());
+        self.known[usize::from(peer)] = Some(Paths::new());
     }
 
     /// Has all paths of a peer taken away that are to go.
@@ -312,7 +297,7 @@ impl Trial {
     fn tell(&mut self, peer: u16, bytes: &[u8]) {
         let (mut framing, mut left) = (Framing::default(), bytes);
         while let Some(message) = framing.next(&mut left, LEN_MAX).expect("messages") {
-            let mut reading = self.reading(is_external(peer));
+            let mut reading = self.reading(peer);
             self.reflector.update(peer, message.body, &mut reading).expect("it is one");
         }
     }
@@ -332,14 +317,14 @@ impl Trial {
             if !self.is_open(peer) {
                 continue;
             }
-            let reading = self.reading(is_external(peer));
+            let reading = self.reading(peer);
             let Some(Some(known)) = self.known.get_mut(usize::from(peer)) else { continue };
-            let learnt = wire::learn(&mut self.scan, message.body, &reading, known);
+            let learnt = wire::learn_paths(&mut self.scan, message.body, &reading, known);
             assert!(learnt.is_ok() || self.has_heard, "{learnt:?}");
             let (named, _) = learnt.unwrap_or_default();
             let known = self.known[usize::from(peer)].as_ref();
             let told = named.iter().filter_map(|key| known?.get(key).map(|it| (key, it)));
-            for ((family, prefix), it) in told.filter(|((of, _), _)| *of != Family::RouteTarget) {
+            for ((family, prefix, _), it) in told.filter(|(of, _)| of.0 != Family::RouteTarget) {
                 let wants = self.wants(peer, &it.targets);
                 assert!(wants, "{peer} does not ask for {prefix:?} of {family} with {it:?}");
             }
@@ -376,18 +361,17 @@ impl Trial {
         let vpn = self.family();
         for peer in 0..STRANGER {
             let Some(known) = &self.known[usize::from(peer)] else { continue };
-            let told = self.model.told(peer).into_iter();
-            let told = told.filter(|(_, it)| self.wants(peer, &it.targets));
-            let mut told: Table = told.map(|(key, it)| ((vpn, key), it)).collect();
+            let mut told = self.told(peer);
+            told.retain(|_, it| self.wants(peer, &it.targets));
             if let Some(asked) = self.asked.as_ref().filter(|_| self.asks(peer)) {
                 let all = asked.told(peer).into_iter();
-                told.extend(all.map(|(key, it)| ((Family::RouteTarget, key), it)));
+                told.extend(all.map(|(key, it)| ((Family::RouteTarget, key, 0), it)));
             }
             assert_eq!(*known, told, "peer {peer}");
             assert!(self.reflector.is_done(peer), "peer {peer}");
         }
         for peer in 0..STRANGER {
-            let told = self.model.paths.keys().filter(|(_, of)| *of == peer).count();
+            let told = self.model.paths.keys().filter(|(_, of)| of.0 == peer).count();
             assert_eq!(self.reflector.told_by(peer, vpn) as usize, told, "of peer {peer}");
         }
         let models = self.asked.iter().map(|model| (Family::RouteTarget, model));
@@ -417,24 +401,12 @@ impl Trial {
         }
     }
 
-    /// How all are told.
-    pub fn writing(&self) -> Writing {
-        Writing {
-            families: self.families(),
-            path_ids: FamilySet::NONE,
-            extended_next_hops: FamilySet::NONE,
-            is_wide: true,
-            len_max: LEN_MAX,
-        }
-    }
-
-    fn reading(&self, is_external: bool) -> Reading {
-        Reading {
-            families: self.families(),
-            path_ids: FamilySet::NONE,
-            extended_next_hops: FamilySet::NONE,
-            is_wide: true,
-            is_external,
+    /// Which paths of a peer have the lowest preference.
+    fn lowers(&self, peer: u16) -> Lowers {
+        match (self.model.drained.contains(&peer), is_external(peer)) {
+            (true, _) => Lowers::All,
+            (false, true) => Lowers::Marked,
+            (false, false) => Lowers::Nothing,
         }
     }
 
@@ -447,18 +419,23 @@ impl Trial {
             let is_for_client = family == Family::RouteTarget && kind(peer) == Kind::Client;
             Identity {
                 family,
-                writing: self.writing(),
+                writing: self.writing(peer),
                 kind: kind(peer),
                 role: self.model.roles.get(&peer).copied(),
                 next_hop: is_for_client.then_some(OWN.into()),
                 is_constrained: is_asked && family != Family::RouteTarget,
                 tells_default: is_for_client,
                 has_enhanced_refresh: false,
+                paths_max: if self.path_ids(peer).contains(family) { self.several.most } else { 0 },
+                drains: self.model.drained.contains(&peer) && family != Family::RouteTarget,
             }
         };
         own.map(identity).collect()
     }
 }
+
+/// Prefixes, each with the identifier of a path.
+type Told = Vec<(Prefix, u32)>;
 
 /// The prefix of a number.
 pub fn prefix(number: u8) -> Prefix {
@@ -466,7 +443,7 @@ pub fn prefix(number: u8) -> Prefix {
 }
 
 fn is_external(peer: u16) -> bool {
-    kind(peer) == Kind::External
+    peer < STRANGER && kind(peer) == Kind::External
 }
 
 fn kind(peer: u16) -> Kind {
@@ -477,8 +454,8 @@ fn kind(peer: u16) -> Kind {
     }
 }
 
-fn source(kind: Kind, identifier: u32, peer: u16) -> Source {
-    Source { kind, identifier, address: u128::from(peer) }
+fn source(kind: Kind, identifier: u32, peer: u16, lowers: Lowers) -> Source {
+    Source { kind, identifier, address: u128::from(peer), lowers }
 }
 
 /// Peers that ask for no route targets, and are told everything.

@@ -14,6 +14,10 @@ use super::model::{Attributes, Prefix};
 /// What a peer knows, by family.
 pub type Table = BTreeMap<(Family, Prefix), Attributes>;
 
+/// What a peer knows that is told several paths (RFC 7911), also by their identifiers; 0 for those
+/// without.
+pub type Paths = BTreeMap<(Family, Prefix, u32), Attributes>;
+
 /// Appends UPDATEs that announce prefixes of a family with the same attributes.
 ///
 /// # Panics
@@ -25,11 +29,26 @@ pub fn announce(
     attributes: &Attributes,
     prefixes: impl IntoIterator<Item = Prefix>,
 ) {
+    let paths = prefixes.into_iter().map(|prefix| (prefix, 0));
+    announce_paths(out, (writing, is_external), family, attributes, paths);
+}
+
+/// The same of paths with their identifiers.
+///
+/// # Panics
+/// If the attributes leave no room for a prefix.
+pub fn announce_paths(
+    out: &mut Vec<u8>,
+    (writing, is_external): (&Writing, bool),
+    family: Family,
+    attributes: &Attributes,
+    paths: impl IntoIterator<Item = (Prefix, u32)>,
+) {
     let next_hop = next_hop(family, attributes.next_hop);
     let block = block(attributes, is_external);
     let mut builder = Builder::announce(out, writing, (family, &next_hop), &block);
-    for prefix in prefixes {
-        builder.push(0, &key(family, prefix), rest(family)).expect("it fits");
+    for (prefix, path) in paths {
+        builder.push(path, &key(family, prefix), rest(family)).expect("it fits");
     }
     builder.finish();
 }
@@ -44,9 +63,22 @@ pub fn withdraw(
     family: Family,
     prefixes: impl IntoIterator<Item = Prefix>,
 ) {
+    withdraw_paths(out, writing, family, prefixes.into_iter().map(|prefix| (prefix, 0)));
+}
+
+/// The same of paths with their identifiers.
+///
+/// # Panics
+/// Never: a prefix has room.
+pub fn withdraw_paths(
+    out: &mut Vec<u8>,
+    writing: &Writing,
+    family: Family,
+    paths: impl IntoIterator<Item = (Prefix, u32)>,
+) {
     let mut builder = Builder::withdraw(out, writing, family);
-    for prefix in prefixes {
-        builder.push(0, &key(family, prefix), &[]).expect("it fits");
+    for (prefix, path) in paths {
+        builder.push(path, &key(family, prefix), &[]).expect("it fits");
     }
     builder.finish();
 }
@@ -63,6 +95,25 @@ pub fn learn(
     reading: &Reading,
     known: &mut Table,
 ) -> Result<(Vec<(Family, Prefix)>, Option<Family>), String> {
+    let mut paths = Paths::new();
+    let (named, end) = learn_paths(scan, body, reading, &mut paths)?;
+    let named: Vec<(Family, Prefix)> = named.into_iter().map(|(of, it, _)| (of, it)).collect();
+    named.iter().for_each(|key| drop(known.remove(key)));
+    known.extend(paths.into_iter().map(|((family, prefix, _), it)| ((family, prefix), it)));
+    Ok((named, end))
+}
+
+/// The same of paths with their identifiers.
+///
+/// # Errors
+/// What is wrong with it.
+#[expect(clippy::type_complexity, reason = "two lists that are read at once")]
+pub fn learn_paths(
+    scan: &mut Scan,
+    body: &[u8],
+    reading: &Reading,
+    known: &mut Paths,
+) -> Result<(Vec<(Family, Prefix, u32)>, Option<Family>), String> {
     let update = scan.read(body, reading).map_err(|fault| fault.to_string())?;
     if let Some(finding) = scan.findings().first() {
         return Err(finding.to_string());
@@ -71,7 +122,7 @@ pub fn learn(
     for field in update.withdrawn() {
         for nlri in field.nlris() {
             let nlri = nlri.map_err(|why| why.to_string())?;
-            let key = (field.family, prefix(field.family, nlri.key.as_slice())?);
+            let key = (field.family, prefix(field.family, nlri.key.as_slice())?, nlri.path_id);
             known.remove(&key);
             named.push(key);
         }
@@ -80,7 +131,7 @@ pub fn learn(
         let told = read_back(field.next_hop, scan)?;
         for nlri in field.nlris() {
             let nlri = nlri.map_err(|why| why.to_string())?;
-            let key = (field.family, prefix(field.family, nlri.key.as_slice())?);
+            let key = (field.family, prefix(field.family, nlri.key.as_slice())?, nlri.path_id);
             known.insert(key, told.clone());
             named.push(key);
         }

@@ -13,16 +13,22 @@ use crate::table::targets::{EVERYBODY, NO_SET};
 /// Room to work in, which the groups of all families share.
 #[derive(Debug, Default)]
 pub struct Encoder {
-    /// Routes that are announced: attributes, peer, route.
-    announced: Vec<(u32, u16, u32)>,
+    /// Routes that are announced: attributes, peer, route, the number of the path where several are
+    /// told; else 0.
+    pub(super) announced: Vec<Entry>,
     /// The same for those who have begun to ask for their targets.
-    gained: Vec<(u32, u16, u32)>,
+    pub(super) gained: Vec<Entry>,
     /// Routes that are withdrawn from these readers: those who may know them by the first set of
     /// targets and do not ask for the second one.
-    withdrawn: Vec<(Readers, u32, u32, u32)>,
+    pub(super) withdrawn: Vec<(Readers, u32, u32, u32, u8)>,
+    /// Paths of a route.
+    pub(super) told: Vec<Path>,
     exported: Exported,
     draft: Draft,
 }
+
+/// A path that is announced.
+type Entry = (u32, u16, u32, u8);
 
 /// Who is told of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +54,7 @@ impl How {
     }
 
     /// Whether anybody may know it who is not to know it any more.
-    fn takes_back(self) -> bool {
+    pub(super) fn takes_back(self) -> bool {
         !self.is_first && (self.is_plain || self.is_lost)
     }
 }
@@ -70,18 +76,18 @@ impl Encoder {
         }
         match path {
             Some(path) => {
-                self.announced.push((path.attributes, path.peer, number));
+                self.announced.push((path.attributes, path.peer, number, 0));
                 // It may have been told another one's path before.
                 if several && !how.is_first {
-                    self.withdrawn.push((Readers::Only(path.peer), EVERYBODY, NO_SET, number));
+                    self.withdrawn.push((Readers::Only(path.peer), EVERYBODY, NO_SET, number, 0));
                 }
             }
             None if how.is_first => {}
             // Who has told the only path that there was has heard nothing of it.
             None if route.best().is_none() && !several => {
-                self.withdrawn.push((Readers::AllBut(teller), EVERYBODY, NO_SET, number));
+                self.withdrawn.push((Readers::AllBut(teller), EVERYBODY, NO_SET, number, 0));
             }
-            None => self.withdrawn.push((Readers::All, EVERYBODY, NO_SET, number)),
+            None => self.withdrawn.push((Readers::All, EVERYBODY, NO_SET, number, 0)),
         }
     }
 
@@ -104,9 +110,9 @@ impl Encoder {
             let Some(had) = had.filter(|_| how.takes_back()) else { return };
             let is_one_s = route.best().is_none() && !several && !identity.tells_teller();
             let readers = if is_one_s { Readers::AllBut(route.teller()) } else { Readers::All };
-            return self.withdrawn.push((readers, had, NO_SET, number));
+            return self.withdrawn.push((readers, had, NO_SET, number, 0));
         };
-        let entry = (path.attributes, path.peer, number);
+        let entry = (path.attributes, path.peer, number, 0);
         match how {
             How { is_plain: true, .. } => self.announced.push(entry),
             How { is_gained: true, .. } => self.gained.push(entry),
@@ -117,11 +123,11 @@ impl Encoder {
         }
         let had = had.unwrap_or(EVERYBODY);
         if several && !identity.tells_teller() {
-            self.withdrawn.push((Readers::Only(path.peer), had, NO_SET, number));
+            self.withdrawn.push((Readers::Only(path.peer), had, NO_SET, number, 0));
         }
         let now = view.targets_of(&path);
         if identity.is_constrained && (how.is_lost || had != now) {
-            self.withdrawn.push((Readers::AllBut(path.peer), had, now, number));
+            self.withdrawn.push((Readers::AllBut(path.peer), had, now, number, 0));
         }
     }
 
@@ -137,16 +143,22 @@ impl Encoder {
             let list = if is_gained { &mut self.gained } else { &mut self.announced };
             let mut entries = std::mem::take(list);
             entries.sort_unstable();
+            if identity.paths_max > 0 {
+                entries.dedup();
+            }
             self.write_announced(view, identity, (&entries, is_gained), (&mut *next, mark), stream);
             entries.clear();
             *if is_gained { &mut self.gained } else { &mut self.announced } = entries;
         }
         self.withdrawn.sort_unstable();
+        if identity.paths_max > 0 {
+            self.withdrawn.dedup();
+        }
         let withdrawn = std::mem::take(&mut self.withdrawn);
         let mut rest = &withdrawn[..];
-        while let Some(&(readers, had, now, _)) = rest.first() {
+        while let Some(&(readers, had, now, ..)) = rest.first() {
             let same = rest.partition_point(|one| (one.0, one.1, one.2) <= (readers, had, now));
-            let numbers = rest[..same].iter().map(|one| one.3);
+            let numbers = rest[..same].iter().map(|one| (one.3, one.4));
             let told = match (had, now) {
                 (EVERYBODY, NO_SET) => Told::Anything,
                 (_, NO_SET) => Told::Gone(view.sets.get(had), None),
@@ -167,13 +179,13 @@ impl Encoder {
         &mut self,
         view: View<'_>,
         identity: &Identity,
-        (entries, is_gained): (&[(u32, u16, u32)], bool),
+        (entries, is_gained): (&[Entry], bool),
         (next, mark): (&mut u64, u64),
         stream: &mut Stream,
     ) {
         let mut runs = Vec::new();
         let mut rest = entries;
-        while let Some(&(attributes, peer, _)) = rest.first() {
+        while let Some(&(attributes, peer, ..)) = rest.first() {
             let same = rest.partition_point(|one| (one.0, one.1) <= (attributes, peer));
             let (run, behind) = rest.split_at(same);
             rest = behind;
@@ -218,7 +230,7 @@ impl Encoder {
         view: View<'_>,
         identity: &Identity,
         exported: &Exported,
-        (run, peer): (&[(u32, u16, u32)], u16),
+        (run, peer): (&[Entry], u16),
         told: &Told,
     ) -> usize {
         let readers = if identity.tells_teller() { Readers::All } else { Readers::AllBut(peer) };
@@ -227,23 +239,26 @@ impl Encoder {
         let mut builder =
             Builder::announce(&mut self.draft.bytes, writing, (*family, next_hop), block);
         let (mut refused, mut count, mut len) = (Vec::new(), 0, 0);
-        for &(_, _, number) in run {
+        for &(_, _, number, slot) in run {
             if len >= CHUNK_BYTES {
                 break;
             }
             count += 1;
             // Where another path than the best one is told, nothing is beside the key.
-            let path = view.routes.route(number).best();
+            let path = match slot {
+                0 => view.routes.route(number).best(),
+                _ => view.routes.in_slot(number, slot),
+            };
             let rest = path.map(|path| path.rest).unwrap_or_default();
             let (short, short_len) = rest.bytes();
             let string = rest.string().map(|number| view.rests.bytes_of(number));
             let rest = string.unwrap_or(&short[..short_len]);
             let is_refused = view.routes.with_key(number, |key| {
                 len += key.len() + rest.len();
-                builder.push(0, key, rest).is_err()
+                builder.push(slot.into(), key, rest).is_err()
             });
             if is_refused {
-                refused.push(number);
+                refused.push((number, slot));
             }
         }
         builder.finish();
@@ -259,14 +274,14 @@ impl Encoder {
         &mut self,
         view: View<'_>,
         identity: &Identity,
-        numbers: impl Iterator<Item = u32>,
+        numbers: impl Iterator<Item = (u32, u8)>,
         (readers, told): (Readers, &Told),
     ) -> usize {
         let Identity { family, writing, .. } = identity;
         let mut builder = Builder::withdraw(&mut self.draft.bytes, writing, *family);
         let rest: &[u8] = if *family == Family::Vpls { &[0; VPLS_REST] } else { &[] };
         let (mut count, mut len) = (0, 0);
-        for number in numbers {
+        for (number, slot) in numbers {
             if len >= CHUNK_BYTES {
                 break;
             }
@@ -274,7 +289,7 @@ impl Encoder {
             // A key that has no room alone is longer than any message: nobody was told of it.
             let _ = view.routes.with_key(number, |key| {
                 len += key.len();
-                builder.push(0, key, rest)
+                builder.push(slot.into(), key, rest)
             });
         }
         builder.finish();

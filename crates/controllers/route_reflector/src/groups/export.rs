@@ -4,7 +4,8 @@
 use std::net::IpAddr;
 
 use protocol_bgp::attributes::{
-    AIGP, AS_PATH, CLUSTER_LIST, Class, LOCAL_PREF, MED, ORIGIN, ORIGINATOR_ID, OTC, push, rewrite,
+    AIGP, AS_PATH, CLUSTER_LIST, COMMUNITIES, Class, LOCAL_PREF, MED, ORIGIN, ORIGINATOR_ID, OTC,
+    push, rewrite,
 };
 use protocol_bgp::builder::{Builder, Writing};
 use protocol_bgp::capabilities::Role;
@@ -12,7 +13,7 @@ use protocol_bgp::families::Family;
 use protocol_bgp::path;
 
 use crate::groups::view::View;
-use crate::known::{Known, PREFERENCE, candidate, parts};
+use crate::known::{GRACEFUL_SHUTDOWN, Known, PREFERENCE, candidate, parts};
 use crate::leaks;
 use crate::own::{Kind, Own, Source};
 use crate::table::Path;
@@ -38,6 +39,11 @@ pub struct Identity {
     pub tells_default: bool,
     /// Whether it is said where routes told again begin and end (RFC 7313).
     pub has_enhanced_refresh: bool,
+    /// Most paths of a route that they are told, each with an identifier (RFC 7911); 0 for the best
+    /// one without.
+    pub paths_max: u8,
+    /// Whether they are told that all routes are about to go (RFC 8326).
+    pub drains: bool,
 }
 
 /// A route's next hop and attributes as a group is told.
@@ -49,6 +55,7 @@ pub struct Exported {
     pub block: Vec<u8>,
     clusters: Vec<u8>,
     path: Vec<u8>,
+    lowered: Vec<u8>,
 }
 
 impl Identity {
@@ -133,7 +140,38 @@ impl Identity {
         (known, bytes): (&Known, &[u8]),
         out: &mut Exported,
     ) {
-        let Exported { next_hop, block, clusters, path } = out;
+        self.export_as_it_is(own, source, (known, bytes), out);
+        let is_lowered = self.drains || source.lowers(known.is_going);
+        // What is asked for by route targets is asked for as before.
+        let is_route = self.family != Family::RouteTarget && self.kind != Kind::Collector;
+        if is_lowered && is_route {
+            self.lower((known, parts(bytes).1), out);
+        }
+    }
+
+    /// Makes of what the group is told that it is about to go (RFC 8326 section 4): it has the
+    /// community, and within the AS the lowest preference.
+    fn lower(&self, (known, before): (&Known, &[u8]), out: &mut Exported) {
+        let Exported { block, lowered, .. } = out;
+        let mut communities = known.summary.communities.of(before).to_vec();
+        if !known.is_going {
+            communities.extend(GRACEFUL_SHUTDOWN.to_be_bytes());
+        }
+        let changes: [(u8, Option<&[u8]>); 2] =
+            [(LOCAL_PREF, Some(&[0; 4])), (COMMUNITIES, Some(&communities))];
+        lowered.clear();
+        rewrite(block, &changes[usize::from(self.kind == Kind::External)..], lowered);
+        std::mem::swap(block, lowered);
+    }
+
+    fn export_as_it_is(
+        &self,
+        own: &Own,
+        source: &Source,
+        (known, bytes): (&Known, &[u8]),
+        out: &mut Exported,
+    ) {
+        let Exported { next_hop, block, clusters, path, .. } = out;
         [&mut *next_hop, block, clusters, path].into_iter().for_each(Vec::clear);
         let (hop, before) = parts(bytes);
         next_hop.extend(hop);

@@ -20,11 +20,13 @@ use crate::groups::stream::Stream;
 use crate::groups::view::View;
 use crate::membership::{Delta, Membership};
 use crate::table::targets::SETS_MAX;
-use crate::table::{Log, Place};
+use crate::table::{Log, Place, Slots};
 
 mod progress;
 
-pub use progress::{At, Progress};
+mod moving;
+
+pub use progress::{At, Progress, Shown};
 
 /// A group.
 #[derive(Debug)]
@@ -60,17 +62,6 @@ pub struct Limits {
     pub stream_bytes: usize,
     /// Routes that are looked at in one turn.
     pub routes: usize,
-}
-
-/// How a group is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
-    /// Peers.
-    pub peers: usize,
-    /// Those of them that are told of the table, or wait for that.
-    pub walking: usize,
-    /// Bytes that are kept.
-    pub bytes: usize,
 }
 
 impl Group {
@@ -202,6 +193,15 @@ impl Group {
             return false;
         }
         let end = log.end().min(Place(mark + limits.routes as u64));
+        if self.identity.paths_max > 0 {
+            for place in (mark..end.0).map(Place) {
+                let Some(number) = log.get(place) else { continue };
+                let is_latest = view.family.changed(number) == place.short();
+                let path = (number, log.slot(place));
+                encoder.add_path(view, &self.identity, path, is_latest);
+            }
+            self.read = end;
+        }
         while self.read < end {
             if let Some(number) = log.get(self.read)
                 && view.routes.route(number).changed == self.read.short()
@@ -283,10 +283,17 @@ impl Group {
             let end = view.routes.end();
             let last = end.min(mark.saturating_add(limits.routes as u32));
             let mut known = Vec::new();
+            let has_several = self.identity.paths_max > 0;
             for number in mark..last {
-                let how = walk.how(view, number, &mut known);
+                let how = walk.how(view, has_several, number, &mut known);
                 if how.tells() && view.routes.is_used(number) {
-                    encoder.add(view, &self.identity, number, how);
+                    match has_several {
+                        true => {
+                            let all = (number, Slots::ALL);
+                            encoder.add_several(view, &self.identity, all, how);
+                        }
+                        false => encoder.add(view, &self.identity, number, how),
+                    }
                 }
             }
             walk.cursor = last;
@@ -414,24 +421,20 @@ impl Group {
         };
         self.readers.get(&peer).is_none_or(is_done)
     }
-
-    /// Returns how it is doing.
-    pub fn shown(&self) -> Shown {
-        let walks: usize = self.walks.iter().map(|walk| walk.stream.len()).sum();
-        let walking = |reader: &&Reader| reader.walk.is_some() || reader.need.is_some();
-        Shown {
-            peers: self.readers.len(),
-            walking: self.readers.values().filter(walking).count(),
-            bytes: self.live.len() + walks,
-        }
-    }
 }
 
 impl Walk {
     /// What of a route is told. `known` has what the changes say of sets of targets, by number.
-    fn how(&self, view: View<'_>, number: u32, known: &mut Vec<Option<(bool, bool)>>) -> How {
+    fn how(
+        &self,
+        view: View<'_>,
+        has_several: bool,
+        number: u32,
+        known: &mut Vec<Option<(bool, bool)>>,
+    ) -> How {
         let route = view.routes.route(number);
-        let is_plain = self.need.has(number, route);
+        let changed = if has_several { view.family.changed(number) } else { route.changed };
+        let is_plain = self.need.has(number, route, changed);
         let is_first = self.need.is_first();
         if number < self.need.changes_from {
             return How { is_first, is_plain, ..How::default() };
@@ -450,14 +453,15 @@ impl Walk {
                 None => find(set),
             }
         };
-        let now = route.best().map(|path| view.targets_of(path));
-        let had = view.family.had(number).or(now);
-        How {
-            is_first,
-            is_plain,
-            is_gained: now.is_some_and(|set| has(set).0),
-            is_lost: had.is_some_and(|set| has(set).1),
+        let mut how = How { is_first, is_plain, ..How::default() };
+        how.is_lost = view.family.had(number).is_some_and(|set| has(set).1);
+        let told = if has_several { usize::MAX } else { 1 };
+        for path in view.routes.paths(number).take(told) {
+            let (is_gained, is_lost) = has(view.targets_of(path));
+            how.is_gained |= is_gained;
+            how.is_lost |= is_lost;
         }
+        how
     }
 }
 

@@ -5,8 +5,8 @@
 //!  table ----------> encode --> first tables ----+--> a peer reads both in the order of their chunks
 //! ```
 //! The files in reading order: [`view`] is what is read, [`export`] what a group is told of a path,
-//! [`stream`] what it is told in, [`encode`] makes one of the other, [`group`] has the readers and
-//! their places.
+//! [`stream`] what it is told in, [`encode`] makes one of the other, `several` where it is told
+//! several paths of a route, [`group`] has the readers and their places.
 
 pub mod view;
 
@@ -15,6 +15,8 @@ pub mod export;
 pub mod stream;
 
 pub mod encode;
+
+mod several;
 
 mod reader;
 

@@ -6,7 +6,7 @@ use crate::table::{Place, Route};
 
 /// A peer that reads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     /// The next chunk of the live stream; `None` if it follows none yet, or has lost its place.
     pub live: Option<u64>,
     /// The walk that it follows beside that, and the next chunk of it.
@@ -23,7 +23,7 @@ pub(super) struct Reader {
 
 /// What a peer has to be told of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Need {
+pub(crate) struct Need {
     /// From which route on it is told all that there are.
     pub all_from: u32,
     /// From which place in the log on it does not know what has become of routes; `None` if it
@@ -96,11 +96,12 @@ impl Need {
     /// Everything, of one who comes.
     pub const ALL: Need = Need { all_from: 0, is_newcomer: true, ..Need::NOTHING };
 
-    /// Whether it has to be told of a route that is or was there.
+    /// Whether it has to be told of a route that is or was there, and has changed last at a place
+    /// in the log.
     #[inline]
-    pub fn has(&self, number: u32, route: &Route) -> bool {
+    pub fn has(&self, number: u32, route: &Route, changed: u32) -> bool {
         let is_there = number >= self.all_from && route.best().is_some();
-        let has_changed = |place: Place| place.is_behind(route.changed);
+        let has_changed = |place: Place| place.is_behind(changed);
         is_there || number >= self.since_from && self.since.is_some_and(has_changed)
     }
 

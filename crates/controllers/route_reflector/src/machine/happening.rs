@@ -9,11 +9,11 @@ use protocol_bgp::refresh::Refresh;
 use protocol_kit::Time;
 
 use super::RouteReflector;
-use crate::agreed::{Terms, identities, source};
+use crate::agreed::{identities, source, terms};
 use crate::dumps;
 use crate::leaks::Relation;
 use crate::lines::Before;
-use crate::own::Kind;
+use crate::monitors::Ends;
 use crate::peers::Entry;
 use crate::reflector::Ending;
 
@@ -26,24 +26,20 @@ impl RouteReflector {
         happen: impl FnOnce(&mut peer::Peer, &mut peer::Sink<'_>),
     ) {
         let RouteReflector { config, peers, reflector, reading, has_more, .. } = self;
-        let RouteReflector { lines, dumps, .. } = self;
+        let RouteReflector { lines, dumps, monitors, .. } = self;
+        let mut monitors = monitors.as_mut().filter(|all| all.hears());
+        let peers_drain = peers.are_drained;
         let Some(entry) = peers.get_mut(number) else { return };
-        let Entry { peer, kind, next_hop_self, kept, restart, local, .. } = entry;
+        let terms = terms(config, entry, peers_drain);
+        let Entry { peer, kind, kept, restart, local, ports, .. } = entry;
         let Entry { constrained_at, bounds, away, ended, malformed, told, .. } = entry;
         let has_happened = &mut self.restarting.has_happened;
         let before = Before::of(peer);
         let address = peer.config().peer;
         let (role, asn) = (peer.config().role, peer.config().peer_as);
-        let next_hop = peer.config().local.filter(|_| *next_hop_self && *kind == Kind::External);
-        let terms = Terms {
-            kind: *kind,
-            role,
-            next_hop,
-            local: local.unwrap_or(config.identifier.into()),
-            tells_default: config.default_target,
-        };
         let (own_as, own_address) = (config.asn, *local);
         let ends = || dumps::ends(asn, own_as, address, own_address);
+        let of_session = Ends { peer: address, asn, local: *local, ports: *ports };
         if reading.len() <= usize::from(number) {
             reading.resize(usize::from(number) + 1, None);
         }
@@ -62,21 +58,27 @@ impl RouteReflector {
                         lost.for_each(|family| reflector.sweep(number, family, true));
                         *until = now.after(STALE);
                     }
-                    let source = source(*kind, negotiated.identifier, address);
+                    let source = source(terms, negotiated.identifier, address);
                     reflector.open(number, source, identities(terms, negotiated));
                     reflector.bound(number, *bounds);
                     reflector.relate(number, role.map(|own| Relation { own, asn }));
                     if let Some(dumps) = dumps {
                         dumps.session(number, &ends(), true, now);
                     }
+                    if let Some(monitors) = &mut monitors {
+                        monitors.peer_up(number, of_session, negotiated, now);
+                    }
                     *constrained_at = Some(now.after(MEMBERSHIP));
                 }
-                peer::Event::Down { is_graceful, .. } => {
+                peer::Event::Down { is_graceful, why } => {
                     *has_happened = true;
                     *reading = None;
                     *constrained_at = None;
                     if let Some(dumps) = dumps {
                         dumps.session(number, &ends(), false, now);
+                    }
+                    if let Some(monitors) = &mut monitors {
+                        monitors.peer_down(number, why, now);
                     }
                     let restart = restart.take().filter(|_| is_graceful);
                     reflector.close(number, restart.map_or(FamilySet::NONE, |it| it.families));
@@ -93,11 +95,16 @@ impl RouteReflector {
                         dumps.update(ends, reading, body, now);
                     }
                     let was = *reading;
+                    let before = reflector.take_gone();
                     let read = reflector.update(number, body, reading);
                     let wrong = reflector.wrong(read.as_ref().err().and_then(Ending::fault));
                     if !wrong.is_empty() {
                         *malformed += 1;
                         lines.malformed(now, address, (body, &was), &wrong);
+                    }
+                    if let Some(monitors) = monitors.as_mut().filter(|_| read.is_ok()) {
+                        monitors.gone(&before, now);
+                        monitors.update(number, (body, &was), !wrong.is_empty(), now);
                     }
                     match read {
                         Ok(None) => {}

@@ -5,9 +5,11 @@ use std::time::Duration;
 use controller_kit::{Action, Unanswered};
 use protocol_kit::{Arrival, Output, Time};
 use protocol_mrt::table::Peer;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::RouteReflector;
+use crate::config::Config;
+use crate::monitors::{Ends, Monitors};
 
 impl RouteReflector {
     /// Takes what has arrived at a file or of a collector; false if it is for somebody else.
@@ -28,22 +30,8 @@ impl RouteReflector {
         self.monitors.iter_mut().for_each(|monitors| monitors.set_clock(began));
     }
 
-    /// Does the one command that there is.
-    pub(super) fn obey(
-        &mut self,
-        keys: &Map<String, Value>,
-        now: Time,
-    ) -> Result<Map<String, Value>, Unanswered> {
-        if let Some(key) = keys.keys().next() {
-            let what = format!("`dump-tables` has no key `{key}`");
-            return Err(Unanswered::new(what, "leave it out"));
-        }
-        let file = self.dump_tables(now)?;
-        Ok(Map::from_iter([("file".to_owned(), file.into())]))
-    }
-
     /// Begins to dump the tables. Returns the file.
-    fn dump_tables(&mut self, now: Time) -> Result<String, Unanswered> {
+    pub(super) fn dump_tables(&mut self, now: Time) -> Result<String, Unanswered> {
         let RouteReflector { dumps: Some(dumps), peers, reflector, .. } = self else {
             let remedy = "set `mrt` of the controller and reload";
             return Err(Unanswered::new("there is no folder for dumps", remedy));
@@ -53,6 +41,40 @@ impl RouteReflector {
             (number, Peer { identifier: reflector.identifier_of(number), address, asn })
         });
         dumps.dump_tables(peers, now)
+    }
+
+    /// Tells collectors of paths that are gone without a word of their peers.
+    pub(super) fn tell_gone(&mut self, now: Time) {
+        let Some(monitors) = &mut self.monitors else { return };
+        let gone = self.reflector.take_gone();
+        if !gone.is_empty() {
+            monitors.gone(&gone, now);
+        }
+    }
+
+    /// Takes other collectors, and other families of the table that they are told.
+    pub(super) fn change_collectors(&mut self, now: Time) {
+        let RouteReflector { config, monitors, reflector, random, peers, .. } = self;
+        if monitors.is_none() && config.bmp.is_empty() {
+            return;
+        }
+        let monitors = monitors.get_or_insert_with(|| {
+            let none = Config { bmp: Vec::new(), ..config.clone() };
+            Monitors::new(&none, random)
+        });
+        monitors.change(config, (&mut *reflector, random), now);
+        let hears = monitors.hears();
+        if hears != reflector.takes_gone() {
+            reflector.watch_gone(hears);
+        }
+        for (number, entry) in peers.iter().filter(|_| hears) {
+            let (peer, asn) = (entry.peer.config().peer, entry.peer.config().peer_as);
+            if let Some(agreed) = entry.peer.negotiated() {
+                let ends = Ends { peer, asn, local: entry.local, ports: entry.ports };
+                monitors.learn(number, ends, agreed);
+            }
+        }
+        self.has_more = true;
     }
 
     /// What is wanted for files and collectors: both wait for nobody, and nobody for them.

@@ -4,19 +4,20 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use protocol_bgp::families::FamilySet;
 use protocol_kit::Time;
 
 use super::RouteReflector;
 use crate::config::{Config, PeerKeys};
 
 impl RouteReflector {
-    /// Takes other peers, where nothing else is another one than before. False if all is to begin
-    /// anew: signatures and the least Time To Live of peers are those of listeners, too.
+    /// Takes other peers and collectors, where nothing else is another one than before. False if all
+    /// is to begin anew: signatures and the least Time To Live of peers are those of listeners, too.
     pub(super) fn change_peers(&mut self, config: &Config, now: Time) -> bool {
-        let same = Config { peers: self.config.peers.clone(), ..config.clone() };
+        let config = &self.changes.apply(config);
+        let (peers, bmp) = (self.config.peers.clone(), self.config.bmp.clone());
+        let same = Config { peers, bmp, ..config.clone() };
         let is_same = same == self.config && of_listeners(config) == of_listeners(&self.config);
-        if !is_same {
+        if !is_same || config.check().is_err() {
             return false;
         }
         let before = std::mem::replace(&mut self.config, config.clone());
@@ -33,19 +34,15 @@ impl RouteReflector {
         self.restarting.has_happened = true;
         // Where there are no more numbers, all begins anew.
         let mut add = |keys: &PeerKeys| self.peers.add(config, keys, None, &mut self.random);
-        new.into_iter().all(|keys| add(keys).is_some())
+        let has_room = new.into_iter().all(|keys| add(keys).is_some());
+        self.change_collectors(now);
+        has_room
     }
 
-    fn remove(&mut self, number: u16, now: Time) {
+    pub(super) fn remove(&mut self, number: u16, now: Time) {
         self.with_peer(number, now, |peer, sink| peer.remove(now, sink));
-        self.clear(number);
         self.peers.unname(number);
-        if let Some(entry) = self.peers.get_mut(number)
-            && entry.kept.take().is_some()
-        {
-            self.reflector.close(number, FamilySet::NONE);
-        }
-        self.has_more = true;
+        self.forget_kept(number);
     }
 }
 
@@ -54,7 +51,7 @@ fn by_address(config: &Config) -> BTreeMap<IpAddr, &PeerKeys> {
 }
 
 /// What listeners have of peers.
-fn of_listeners(config: &Config) -> (Option<u8>, Vec<(IpAddr, &String)>) {
+pub(super) fn of_listeners(config: &Config) -> (Option<u8>, Vec<(IpAddr, &String)>) {
     if config.listen.is_empty() {
         return (None, Vec::new());
     }

@@ -70,6 +70,7 @@ impl RouteReflector {
             self.departing.push_back(number);
         }
         self.listen_at.fill(None);
+        self.monitors.iter_mut().for_each(|monitors| monitors.stop(now));
         self.restarting.is_stopped = true;
     }
 }

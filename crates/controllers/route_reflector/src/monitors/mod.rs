@@ -9,9 +9,19 @@
 //! has changed, each route once, as soon as it takes bytes again. One that takes nothing for its
 //! patience loses its session. Routing waits for none of them.
 //!
-//! [`keys`] is what an operator says.
+//! What peers tell goes to those that want it (Adj-RIB-In) in a queue of its own.
+//!
+//! The files in reading order: [`keys`] is what an operator says, `speakers` are peers as collectors
+//! are told of them, `heard` is what waits for a collector of that, `hearing` what
+//! they tell, [`Monitors`] has both.
 
 pub mod keys;
+
+mod speakers;
+
+mod heard;
+
+mod hearing;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,7 +32,7 @@ use protocol_bgp::families::{FAMILIES, Family, FamilySet};
 use protocol_bgp::message::EXTENDED_LEN_MAX;
 use protocol_bgp::open::Open;
 use protocol_bmp::collector::{self, Collector, Event};
-use protocol_bmp::message::{self, Figure, PeerHeader, PeerKind, Up};
+use protocol_bmp::message::{self, Figure, PeerHeader, PeerKind, Termination, Up};
 use protocol_kit::{Arrival, Bytes, Departure, Neighbour, Random, Socket, StreamOptions, Time};
 use serde_json::{Value, json};
 
@@ -31,7 +41,10 @@ use crate::groups::Identity;
 use crate::own::Kind;
 use crate::peers::PEERS_MAX;
 use crate::reflector::Reflector;
-use keys::BmpKeys;
+use heard::Heard;
+use keys::{BmpKeys, What};
+pub(crate) use speakers::Ends;
+use speakers::Speakers;
 
 /// All collectors.
 #[derive(Debug)]
@@ -40,6 +53,8 @@ pub(crate) struct Monitors {
     asn: u32,
     identifier: u32,
     families: FamilySet,
+    /// Peers with a session, where some collector is told what they tell.
+    speakers: Speakers,
     /// How long after the beginning of 1970 the time of the machine began.
     began: Duration,
 }
@@ -47,8 +62,13 @@ pub(crate) struct Monitors {
 /// A collector.
 #[derive(Debug)]
 struct Monitor {
+    keys: BmpKeys,
     collector: Collector,
     name: String,
+    /// What peers tell, if it is told that.
+    heard: Option<Heard>,
+    /// Whether that comes next where there is something of both.
+    is_heard_next: bool,
     /// How often it is told figures; zero for never.
     statistics_every: Duration,
     /// When it is told figures next, while its session stands.
@@ -61,29 +81,80 @@ struct Monitor {
 impl Monitors {
     /// The collectors that the configuration names, which are looked for from now on.
     pub fn new(config: &Config, random: &mut Random) -> Monitors {
-        let mut families = config.families_of(&[]);
-        for peer in &config.peers {
-            config.families_of(&peer.families).iter().for_each(|family| families.insert(family));
-        }
-        let monitor = |(at, keys): (usize, &BmpKeys)| {
-            let session = collector::Config {
-                to: SocketAddr::new(keys.address, keys.port),
-                local: keys.local,
-                patience: Duration::from_secs(keys.patience_s.into()),
-                options: StreamOptions::default(),
-            };
-            Monitor {
-                collector: Collector::new(session, Socket(SOCKETS + at as u32), random.bits()),
-                name: keys.system_name.clone().unwrap_or_else(|| config.identifier.to_string()),
-                statistics_every: Duration::from_secs(keys.statistics_every_s.into()),
-                statistics_at: None,
-                draft: Vec::new(),
-                departing: Bytes::new(),
-            }
-        };
-        let all = config.bmp.iter().enumerate().map(monitor).collect();
         let (asn, identifier) = (config.asn, config.identifier.to_bits());
-        Monitors { all, asn, identifier, families, began: Duration::ZERO }
+        let (all, speakers, families) = (Vec::new(), Speakers::new(), families_of(config));
+        let mut all = Monitors { all, asn, identifier, families, speakers, began: Duration::ZERO };
+        config.bmp.iter().for_each(|keys| all.add(config, keys, random));
+        all
+    }
+
+    fn add(&mut self, config: &Config, keys: &BmpKeys, random: &mut Random) {
+        let session = collector::Config {
+            to: SocketAddr::new(keys.address, keys.port),
+            local: keys.local,
+            patience: Duration::from_secs(keys.patience_s.into()),
+            options: StreamOptions::default(),
+        };
+        let free = self.all.iter().position(|monitor| monitor.collector.is_over());
+        let at = free.unwrap_or(self.all.len());
+        let monitor = Monitor {
+            collector: Collector::new(session, Socket(SOCKETS + at as u32), random.bits()),
+            name: keys.system_name.clone().unwrap_or_else(|| config.identifier.to_string()),
+            heard: keys.what.contains(&What::AdjRibIn).then(Heard::default),
+            is_heard_next: false,
+            statistics_every: Duration::from_secs(keys.statistics_every_s.into()),
+            statistics_at: None,
+            draft: Vec::new(),
+            departing: Bytes::new(),
+            keys: keys.clone(),
+        };
+        match self.all.get_mut(at) {
+            Some(place) => *place = monitor,
+            None => self.all.push(monitor),
+        }
+    }
+
+    /// Takes other collectors: those that are gone are told so, new ones are looked for, and others
+    /// go on, unless the families of the table are others. Those that were gone before do not close
+    /// their connections in good order any more.
+    pub fn change(
+        &mut self,
+        config: &Config,
+        (reflector, random): (&mut Reflector, &mut Random),
+        now: Time,
+    ) {
+        let families = families_of(config);
+        let is_same = std::mem::replace(&mut self.families, families) == families;
+        let mut wanted: Vec<&BmpKeys> = config.bmp.iter().collect();
+        for at in 0..self.all.len() {
+            let monitor = &mut self.all[at];
+            monitor.collector.abandon();
+            let place = wanted.iter().position(|keys| **keys == monitor.keys);
+            match place.filter(|_| is_same && !monitor.collector.is_ended()) {
+                Some(place) => drop(wanted.remove(place)),
+                None => self.end(at, Some(&mut *reflector), now),
+            }
+        }
+        wanted.into_iter().for_each(|keys| self.add(config, keys, random));
+        if !self.hears() {
+            self.speakers.clear();
+        }
+    }
+
+    /// All collectors are told that this is the end.
+    pub fn stop(&mut self, now: Time) {
+        (0..self.all.len()).for_each(|at| self.end(at, None, now));
+    }
+
+    /// A collector is told nothing more (RFC 7854 section 4.5).
+    fn end(&mut self, at: usize, reflector: Option<&mut Reflector>, now: Time) {
+        let monitor = &mut self.all[at];
+        let mut last = std::mem::take(&mut monitor.departing).to_vec();
+        message::termination(Termination::Administrative, &mut last);
+        monitor.collector.end(last.into(), now);
+        (monitor.statistics_at, monitor.heard) = (None, None);
+        monitor.draft.clear();
+        reflector.into_iter().for_each(|reflector| reflector.unwatch(READERS + at as u16));
     }
 
     /// The clock of the host is known, or another one than before.
@@ -124,15 +195,29 @@ impl Monitors {
     /// Lets time pass.
     pub fn tick(&mut self, reflector: &mut Reflector, now: Time) {
         for at in 0..self.all.len() {
-            let event = self.all[at].collector.tick(now);
+            let monitor = &mut self.all[at];
+            let is_full = monitor.heard.as_ref().is_some_and(|heard| heard.is_full);
+            let event = match is_full {
+                true => monitor.collector.stalled(now),
+                false => monitor.collector.tick(now),
+            };
             self.become_of(at, event, reflector, now);
             if self.all[at].statistics_at.is_some_and(|at| at <= now) {
-                let header = self.header(now);
-                let monitor = &mut self.all[at];
+                let (header, micros) = (self.header(now), self.micros(now));
+                let Monitors { all, speakers, .. } = &mut *self;
+                let monitor = &mut all[at];
                 monitor.statistics_at = Some(now.after(monitor.statistics_every));
                 // Who takes nothing needs no more figures.
-                if monitor.draft.is_empty() {
+                if monitor.draft.is_empty() && monitor.keys.what.contains(&What::LocRib) {
                     message::statistics(&header, &figures(reflector), &mut monitor.draft);
+                }
+                if let Some(heard) = &mut monitor.heard {
+                    let mut out = Vec::new();
+                    for (peer, speaker) in speakers {
+                        let figures = hearing::figures_of(reflector, *peer);
+                        message::statistics(&speaker.header(micros), &figures, &mut out);
+                    }
+                    heard.push(&Bytes::from(out));
                 }
             }
         }
@@ -141,22 +226,30 @@ impl Monitors {
     fn become_of(&mut self, at: usize, event: Option<Event>, reflector: &mut Reflector, now: Time) {
         let Some(event) = event else { return };
         let (header, open, reader) = (self.header(now), self.open(), READERS + at as u16);
-        let families = self.families;
-        let monitor = &mut self.all[at];
+        let (families, micros) = (self.families, self.micros(now));
+        let Monitors { all, speakers, .. } = self;
+        let monitor = &mut all[at];
         monitor.draft.clear();
         monitor.departing = Bytes::new();
         match event {
             Event::Up => {
                 message::initiation(DESCRIPTION, &monitor.name, &mut monitor.draft);
-                // The table has no name: tshark takes what follows the OPENs for another message.
-                let up = Up { local: None, ports: [0; 2], opens: [&open[..]; 2], table: "" };
-                message::peer_up(&header, &up, &mut monitor.draft);
+                if monitor.keys.what.contains(&What::LocRib) {
+                    // The table has no name: tshark takes what follows the OPENs for another
+                    // message.
+                    let up = Up { local: None, ports: [0; 2], opens: [&open[..]; 2], table: "" };
+                    message::peer_up(&header, &up, &mut monitor.draft);
+                    reflector.watch(reader, families.iter().map(identity));
+                }
+                if let Some(heard) = &mut monitor.heard {
+                    heard.begin(speakers, micros);
+                }
                 let every = monitor.statistics_every;
                 monitor.statistics_at = (!every.is_zero()).then(|| now.after(every));
-                reflector.watch(reader, families.iter().map(identity));
             }
             Event::Down => {
                 monitor.statistics_at = None;
+                monitor.heard.iter_mut().for_each(|heard| *heard = Heard::default());
                 reflector.unwatch(reader);
             }
         }
@@ -164,15 +257,21 @@ impl Monitors {
 
     /// What messages are about: the own table.
     fn header(&self, now: Time) -> PeerHeader {
-        let micros = self.began.as_micros() + u128::from(now.0 / 1000);
         PeerHeader {
             kind: PeerKind::LocRib,
             distinguisher: [0; 8],
             address: None,
             asn: self.asn,
             identifier: self.identifier,
-            micros: u64::try_from(micros).unwrap_or(u64::MAX),
+            micros: self.micros(now),
+            is_narrow: false,
         }
+    }
+
+    /// The time of day, in microseconds since 1970.
+    fn micros(&self, now: Time) -> u64 {
+        let micros = self.began.as_micros() + u128::from(now.0 / 1000);
+        u64::try_from(micros).unwrap_or(u64::MAX)
     }
 
     /// The OPEN that stands for what UPDATEs look like (RFC 9069 section 4.4).
@@ -201,20 +300,34 @@ impl Monitors {
 
     /// Hands collectors what they are told, each one piece. Returns whether there was something.
     pub fn fill(&mut self, reflector: &mut Reflector, now: Time) -> bool {
-        let header = self.header(now);
+        let (header, micros) = (self.header(now), self.micros(now));
+        let Monitors { all, speakers, .. } = self;
         let mut has_sent = false;
-        for (at, monitor) in self.all.iter_mut().enumerate() {
+        for (at, monitor) in all.iter_mut().enumerate() {
             let room = monitor.collector.room();
             if room == 0 {
                 continue;
             }
-            if monitor.departing.is_empty() {
-                if monitor.draft.is_empty()
-                    && let Some(messages) = reflector.next(READERS + at as u16, usize::MAX)
-                {
-                    message::route_monitoring(&header, &messages, &mut monitor.draft);
+            let Monitor { heard, draft, departing, is_heard_next, .. } = monitor;
+            if let Some(heard) = heard {
+                has_sent |= heard.walk(speakers, reflector, micros);
+            }
+            if departing.is_empty() {
+                *departing = Bytes::from(std::mem::take(draft));
+            }
+            // Of both in turns.
+            for _ in 0..2 {
+                *is_heard_next = !*is_heard_next;
+                if !departing.is_empty() {
+                    break;
                 }
-                monitor.departing = Bytes::from(std::mem::take(&mut monitor.draft));
+                if *is_heard_next {
+                    *departing = heard.as_mut().map(Heard::pop).unwrap_or_default();
+                } else if let Some(messages) = reflector.next(READERS + at as u16, usize::MAX) {
+                    let mut out = Vec::new();
+                    message::route_monitoring(&header, &messages, &mut out);
+                    *departing = out.into();
+                }
             }
             let len = monitor.departing.len().min(room);
             if len > 0 {
@@ -240,7 +353,8 @@ impl Monitors {
 
     /// Returns them as neighbours.
     pub fn neighbours(&self, now: Time) -> impl Iterator<Item = Neighbour> {
-        self.all.iter().map(move |monitor| monitor.collector.neighbour(now))
+        let all = self.all.iter().filter(|monitor| !monitor.collector.is_over());
+        all.map(move |monitor| monitor.collector.neighbour(now))
     }
 
     /// Returns whether a socket is one of a collector.
@@ -263,7 +377,7 @@ impl Monitors {
                 "bytes": counters.bytes,
             })
         };
-        self.all.iter().map(shown).collect()
+        self.all.iter().filter(|monitor| !monitor.collector.is_ended()).map(shown).collect()
     }
 }
 
@@ -285,7 +399,16 @@ fn identity(family: Family) -> Identity {
         is_constrained: false,
         tells_default: false,
         has_enhanced_refresh: false,
+        paths_max: 0,
+        drains: false,
     }
+}
+
+/// The families of routes that there may be.
+fn families_of(config: &Config) -> FamilySet {
+    let peers = config.peers.iter().map(|peer| config.families_of(&peer.families));
+    let all = peers.chain([config.families_of(&[])]);
+    all.flat_map(|families| families.iter().collect::<Vec<_>>()).collect()
 }
 
 /// How many routes there are.

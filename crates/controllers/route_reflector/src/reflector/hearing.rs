@@ -7,7 +7,7 @@ use protocol_bgp::path;
 use protocol_bgp::rules::{Fault, Finding, Reading};
 use protocol_bgp::update::{Field, Scan, Update};
 
-use super::{Reflector, Rib, Sweep};
+use super::{Gone, Reflector, Rib, Sweep, Swept};
 use crate::known::{Known, candidate, parts, put};
 use crate::leaks::{Heard, knows, mark};
 use crate::membership::Delta;
@@ -162,8 +162,14 @@ impl Reflector {
                 continue;
             };
             attributes.share(number);
-            let path =
-                Path { attributes: number, rest, identifier: nlri.path_id, peer, is_stale: false };
+            let path = Path {
+                attributes: number,
+                rest,
+                identifier: nlri.path_id,
+                peer,
+                is_stale: false,
+                slot: 0,
+            };
             let judge = |path: &Path| candidate(path, attributes, sources);
             let ended = match rib.family.announce(key, path, judge) {
                 Some(change) => {
@@ -216,10 +222,10 @@ impl Reflector {
         count
     }
 
-    /// Takes away paths of peers that are gone. Returns whether there are more.
+    /// Takes away paths of peers that are gone, and looks at others anew. Returns whether there are more.
     pub(super) fn go_on_sweeping(&mut self) -> bool {
         let Some(sweep) = self.sweeps.first_mut() else { return false };
-        let Sweep { family, peer, cursor, only_stale } = *sweep;
+        let Sweep { family, peer, cursor, what, is_session } = *sweep;
         let rib = &mut self.ribs[family as usize];
         let end = rib.family.routes().end();
         let last = end.min(cursor.saturating_add(SWEPT_MAX));
@@ -229,8 +235,17 @@ impl Reflector {
         }
         let (mut going, mut delta, mut gone) = (Vec::new(), Delta::default(), 0);
         for number in cursor..last {
+            if what == Swept::Anew {
+                let Reflector { attributes, sets, sources, .. } = self;
+                let judge = |path: &Path| candidate(path, attributes, sources);
+                if let Some(change) = rib.family.judge_anew(number, peer, judge) {
+                    note_had(rib, &change, attributes, sets);
+                }
+                continue;
+            }
             let paths = rib.family.routes().paths(number);
-            let is_meant = |path: &&Path| path.peer == peer && (path.is_stale || !only_stale);
+            let is_meant =
+                |path: &&Path| path.peer == peer && (path.is_stale || what == Swept::All);
             going.extend(paths.filter(is_meant).map(|path| path.identifier));
             for identifier in going.drain(..) {
                 let Reflector { attributes, rests, sets, sources, .. } = self;
@@ -238,6 +253,10 @@ impl Reflector {
                 let change = rib.family.withdraw_of(number, (peer, identifier), judge);
                 let Some(change) = change else { continue };
                 gone += u32::from(change.ended.is_some());
+                if let Some(gone) = self.gone.as_mut().filter(|_| is_session) {
+                    let key = rib.family.routes().with_key(number, |key| key.into());
+                    gone.push(Gone { peer, family, path_id: identifier, key });
+                }
                 if family == Family::RouteTarget {
                     let membership = &mut self.memberships[usize::from(peer)];
                     let remove = |key: &[u8]| membership.remove(key, &mut delta);
@@ -263,23 +282,29 @@ fn note_had(rib: &mut Rib, change: &Change, attributes: &Interned<Known>, sets: 
     }
     let set_of =
         |path: &Path| attributes.known(path.attributes).map_or(EMPTY, |known| known.targets);
-    let Change { number, before, .. } = *change;
+    let Change { number, before, ended, .. } = *change;
     let now = rib.family.routes().route(number).best().map(set_of);
     let noted = rib.family.had(number);
-    let had = noted.or(before.as_ref().map(set_of));
-    let all = match (had, now) {
+    let Some(had) = noted.or(before.as_ref().map(set_of)) else {
         // Nobody knows it.
-        (None, _) => return,
-        (Some(had), Some(now)) if had == now => had,
-        (Some(had), Some(now)) => sets.union(had, now),
-        (Some(had), None) => had,
+        return;
     };
+    // Somebody may know it by another path than the best one.
+    let ended = ended.filter(|_| rib.several > 0).as_ref().map(set_of);
     // A union is used already by who has made it.
-    let is_union = now.is_some_and(|now| Some(now) != had);
+    let mut union = None;
+    for other in now.into_iter().chain(ended) {
+        let had = union.unwrap_or(had);
+        if other != had {
+            let both = Some(sets.union(had, other));
+            std::mem::replace(&mut union, both).into_iter().for_each(|set| sets.release(set));
+        }
+    }
+    let all = union.unwrap_or(had);
     let is_other = Some(all) != now;
-    match (is_other, is_union) {
-        (true, false) => sets.share(all),
-        (false, true) => sets.release(all),
+    match (is_other, union) {
+        (true, None) => sets.share(all),
+        (false, Some(_)) => sets.release(all),
         _ => {}
     }
     let ended = rib.family.note_had(number, is_other.then_some(all));

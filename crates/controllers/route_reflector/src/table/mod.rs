@@ -5,8 +5,8 @@
 //! ```
 //! Nothing of it is kept for each peer. The files in reading order: `free` gives memory back,
 //! [`interned`] keeps what many have in common, [`targets`] the sets of route targets, [`keys`] and
-//! [`routes`] are the table, [`decision`] chooses among paths, [`mod@losses`] says why, [`log`] is
-//! read by whoever tells others.
+//! [`routes`] are the table, [`slots`] identifies paths, [`decision`] chooses among them,
+//! [`mod@losses`] says why, [`log`] is read by whoever tells others.
 
 mod free;
 
@@ -15,6 +15,8 @@ pub mod interned;
 pub mod targets;
 
 pub mod keys;
+
+pub mod slots;
 
 pub mod routes;
 
@@ -34,4 +36,5 @@ pub use family::{Change, Family};
 pub use interned::Interned;
 pub use log::{Log, Place};
 pub use routes::{NONE, Path, Rest, Route, Routes};
+pub use slots::{SLOTS_MAX, Slots};
 pub use targets::{Sets, Targets};

@@ -11,6 +11,7 @@ use tables::hash::Keyed;
 use crate::table::free::{Free, cut, has_much_room};
 use crate::table::interned::hash;
 use crate::table::keys::{Key, Keys};
+use crate::table::slots::Slots;
 
 /// A way to a destination, as one peer has told it. 16 bytes: there are tens of millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,9 @@ pub struct Path {
     pub peer: u16,
     /// Whether the peer is gone and may come back with it (RFC 4724).
     pub is_stale: bool,
+    /// Its number among the paths of the route, by which others are told of it (RFC 7911); 0 where
+    /// it has none.
+    pub slot: u8,
 }
 
 /// What an NLRI has beside its key: nothing, up to three bytes, or the number of a string.
@@ -74,7 +78,7 @@ struct Further {
 impl Path {
     /// Whether others are told the same of two paths.
     pub fn tell_the_same(one: Option<&Path>, other: Option<&Path>) -> bool {
-        let told = |path: &Path| Path { is_stale: false, ..*path };
+        let told = |path: &Path| Path { is_stale: false, slot: 0, ..*path };
         one.map(told) == other.map(told)
     }
 }
@@ -272,7 +276,8 @@ impl Routes {
     }
 
     /// Puts a path in the place of the one that the same peer had by the same identifier, which is
-    /// returned, or adds it. Which path is best is to be chosen anew.
+    /// returned, or adds it. Which path is best is to be chosen anew. It has the number of the one
+    /// in whose place it is.
     pub fn put(&mut self, number: u32, path: Path) -> Option<Path> {
         let is_it = |one: &Path| (one.peer, one.identifier) == (path.peer, path.identifier);
         let route = &mut self.routes[number as usize];
@@ -287,11 +292,13 @@ impl Routes {
             return None;
         }
         if is_it(&route.best) {
+            let path = Path { slot: route.best.slot, ..path };
             return Some(std::mem::replace(&mut route.best, path));
         }
         let mut at = route.first();
         while let Some(one) = self.further.get_mut(at as usize) {
             if is_it(&one.path) {
+                let path = Path { slot: one.path.slot, ..path };
                 return Some(std::mem::replace(&mut one.path, path));
             }
             at = one.next;
@@ -377,6 +384,49 @@ impl Routes {
         }
     }
 
+    /// Returns the path of a route by its number.
+    pub fn in_slot(&self, number: u32, slot: u8) -> Option<&Path> {
+        self.paths(number).find(|path| path.slot == slot)
+    }
+
+    /// Gives numbers to the paths of a route that have none, as long as there are some: rather
+    /// others than those of `avoided`. The best path has one always. `ended` is that of a path that
+    /// has gone or was replaced. Returns the numbers of which the paths are others than before, and
+    /// those of them that were in use.
+    pub fn give_slots(&mut self, number: u32, ended: Slots, avoided: Slots) -> (Slots, Slots) {
+        let slots = self.paths(number).map(|path| Slots::of(path.slot));
+        let mut used = slots.fold(Slots::NONE, Slots::or);
+        let (before, mut others) = (used.or(ended), ended.without(used));
+        let avoided = avoided.or(others);
+        let mut give = |path: &mut Path| {
+            if path.slot == 0 {
+                path.slot = used.or(avoided).free().or_else(|| used.free()).unwrap_or(0);
+                used = used.or(Slots::of(path.slot));
+                others = others.or(Slots::of(path.slot));
+            }
+        };
+        let route = &mut self.routes[number as usize];
+        if route.best.attributes != NONE {
+            give(&mut route.best);
+        }
+        let mut at = route.first();
+        while let Some(one) = self.further.get_mut(at as usize) {
+            give(&mut one.path);
+            at = one.next;
+        }
+        // Where all are in use, it takes another one's.
+        if route.best.attributes != NONE && route.best.slot == 0 {
+            at = route.first();
+            while let Some(one) = self.further.get_mut(at as usize).filter(|_| route.best.slot == 0)
+            {
+                std::mem::swap(&mut route.best.slot, &mut one.path.slot);
+                at = one.next;
+            }
+            others = others.or(Slots::of(route.best.slot));
+        }
+        (others, others.and(before))
+    }
+
     /// Returns how many bytes of memory are used; others of [`Routes::memory`] are free.
     pub fn used(&self) -> usize {
         // An index may have twice as many places as it has routes.
@@ -415,7 +465,7 @@ fn shard_of(hash: u64) -> usize {
 pub const NONE: u32 = u32::MAX;
 
 const NO_PATH: Path =
-    Path { attributes: NONE, rest: Rest(0), identifier: 0, peer: 0, is_stale: false };
+    Path { attributes: NONE, rest: Rest(0), identifier: 0, peer: 0, is_stale: false, slot: 0 };
 
 /// The identifier where no route is.
 const FREE: u32 = u32::MAX;

@@ -163,7 +163,7 @@ proptest! {
             match step {
                 Step::Announce { key: number, peer, identifier, attributes } => {
                     let rest = Rest::short(&[number]).expect("one byte");
-                    let path = Path { attributes, rest, identifier, peer, is_stale: false };
+                    let path = Path { attributes, rest, identifier, peer, is_stale: false, slot: 0 };
                     let paths = plain.entry(key(number)).or_default();
                     let same = |one: &&mut Path| (one.peer, one.identifier) == (peer, identifier);
                     let ended = match paths.iter_mut().find(same) {
@@ -252,8 +252,14 @@ fn memory_is_what_the_documents_say() {
     let page = include_str!("../../../../../docs/route-reflector.md");
     const COUNT: u32 = 1 << 16;
     let index = 5.5..12.0;
-    let path =
-        |peer| Path { attributes: 0, rest: Rest::default(), identifier: 0, peer, is_stale: false };
+    let path = |peer| Path {
+        attributes: 0,
+        rest: Rest::default(),
+        identifier: 0,
+        peer,
+        is_stale: false,
+        slot: 0,
+    };
     let each = |memory: usize| memory as f64 / f64::from(COUNT);
     for (key_bytes, len) in [(0, 5), (20, 17)] {
         let mut routes = Routes::new([1, 2]);

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use controller_kit::Level;
+use controller_kit::erased::Running;
+use controller_kit::{Asked, Level};
 use controller_route_reflector::fuzz::model::Attributes;
 use controller_route_reflector::fuzz::wire::TARGETS;
+use protocol_bgp::attributes::push;
 use protocol_bgp::builder::Builder;
 use protocol_bgp::families::{Family, FamilySet};
 use protocol_bgp::speaker::Command;
@@ -13,6 +15,7 @@ use protocol_bgp::text::parse;
 use protocol_kit::Random;
 use serde_json::{Value, json};
 
+use crate::bench::Bench;
 use crate::site::{Peer, Site, address, from, prefix};
 
 const FAMILY: Family = Family::Ipv4Unicast;
@@ -527,6 +530,11 @@ fn metrics_are_bounded_by_the_file() {
     assert!(total < 120, "{total} values");
     let up = &all["peer_up"].samples;
     assert_eq!(up[..], [(vec![("peer", "10.0.0.11".to_owned())], 1.0)]);
+    let told = vec![("peer", "10.0.0.11".to_owned()), ("family", "ipv4-unicast".to_owned())];
+    assert_eq!(all["peer_routes"].samples, [(told, 1.0)]);
+    let peers = site.all("peers", &[]);
+    assert_eq!(peers[0]["routes"], json!({"ipv4-unicast": 1}));
+    assert_eq!(peers[1]["routes"], Value::Null);
     let established = all["peers"]
         .samples
         .iter()
@@ -537,5 +545,32 @@ fn metrics_are_bounded_by_the_file() {
     for metric in all.values() {
         assert_eq!(metric.is_counter, metric.name.ends_with("_total"), "{}", metric.name);
         assert!(metric.help.ends_with('.'), "{}", metric.help);
+    }
+}
+
+/// - `route-reflector`: a route that is longer than a message of the peer with what it gets on the
+///   way is not told, and says so
+#[test]
+fn a_route_without_room_is_not_told() {
+    for (communities, status) in [(1013, "not told"), (1000, "told")] {
+        let mut bench = Bench::new(&json!({}));
+        let teller = bench.client(10, Vec::new());
+        bench.client(11, Vec::new());
+        let mut attributes = Vec::new();
+        push(0x40, 1, &[0], &mut attributes);
+        push(0x40, 2, &[], &mut attributes);
+        push(0x40, 3, &[10, 0, 0, 1], &mut attributes);
+        push(0xc0, 8, &vec![7; 4 * communities], &mut attributes);
+        let len = (attributes.len() as u16).to_be_bytes();
+        let body = [&[0, 0][..], &len, &attributes, &[8, 10]].concat();
+        let len = (19 + body.len() as u16).to_be_bytes();
+        bench.say(teller, &[&[0xff; 16][..], &len, &[2], &body].concat());
+        let keys = [("peer", "192.0.2.11"), ("for", "10.0.0.0/8")];
+        let filters = keys.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let asked = Asked { table: "advertised", from: 0, limit: 9, filters: &filters };
+        let page = Running::table_page(&bench.reflector, &asked, bench.now).expect("a page");
+        assert_eq!(page.entries[0]["status"], status, "{page:?}");
+        let why = page.entries[0]["why"].as_str();
+        assert_eq!(why.is_some_and(|why| why.contains("longer than a message")), status != "told");
     }
 }

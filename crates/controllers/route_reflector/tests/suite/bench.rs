@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use controller_kit::{Action, Alarm, Controller, Event, Setup};
-use controller_route_reflector::RouteReflector;
+use controller_route_reflector::{Config, RouteReflector};
 use protocol_bgp::attributes::push;
 use protocol_bgp::capabilities::Capability;
 use protocol_bgp::families::{FAMILIES, Family};
@@ -60,11 +60,7 @@ pub enum Collector {
 impl Bench {
     /// A reflector to which hosts of 192.0.2.0/24 may connect, with more keys.
     pub fn new(more: &Value) -> Bench {
-        let families = ["ipv4-unicast", "ipv6-unicast", "vpnv4"];
-        let mut keys = json!({"dynamic": [{"network": "192.0.2.0/24"}], "families": families});
-        keys.as_object_mut().expect("keys").extend(more.as_object().expect("keys").clone());
-        let mut config = config(keys);
-        RouteReflector::validate(&mut config).expect("it can be used");
+        let config = Bench::config(more);
         let setup = Setup { function: None, state: Vec::new(), seed: 1 };
         let mut reflector = RouteReflector::new(&config, setup).expect("it may be");
         let began = Event::TimeOfDay(Duration::from_secs(BEGAN_S));
@@ -85,20 +81,35 @@ impl Bench {
         bench
     }
 
+    /// What its file says, with more keys.
+    pub fn config(more: &Value) -> Config {
+        let families = ["ipv4-unicast", "ipv6-unicast", "vpnv4"];
+        let mut keys = json!({"dynamic": [{"network": "192.0.2.0/24"}], "families": families});
+        keys.as_object_mut().expect("keys").extend(more.as_object().expect("keys").clone());
+        let mut config = config(keys);
+        RouteReflector::validate(&mut config).expect("it can be used");
+        config
+    }
+
     pub fn arrive(&mut self, arrival: Arrival<'_>) {
         self.reflector.input(self.now, Input::Arrival(arrival));
+    }
+
+    /// Does what the reflector wants.
+    pub fn take(&mut self, output: Output<Action>) {
+        match output {
+            Output::Departure(departure) => self.depart(departure),
+            Output::Report(Action::Alarm(alarm)) => self.alarms.push(alarm),
+            Output::Report(Action::Line(_)) => {}
+            Output::Report(other) => panic!("{other:?}"),
+        }
     }
 
     /// Lets the reflector do all that it wants now.
     pub fn settle(&mut self) {
         loop {
             while let Some(output) = self.reflector.poll(self.now) {
-                match output {
-                    Output::Departure(departure) => self.depart(departure),
-                    Output::Report(Action::Alarm(alarm)) => self.alarms.push(alarm),
-                    Output::Report(Action::Line(_)) => {}
-                    Output::Report(other) => panic!("{other:?}"),
-                }
+                self.take(output);
             }
             // What it looks at in turns goes on.
             if self.reflector.deadline().is_none_or(|at| at > self.now) {

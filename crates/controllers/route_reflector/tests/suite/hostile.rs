@@ -5,7 +5,7 @@ use controller_kit::{Action, Controller, Setup};
 use controller_route_reflector::RouteReflector;
 use controller_route_reflector::groups::Identity;
 use controller_route_reflector::groups::group::Limits;
-use controller_route_reflector::own::{Kind, Own, Source};
+use controller_route_reflector::own::{Kind, Lowers, Own, Source};
 use controller_route_reflector::reflector::Reflector;
 use controller_route_reflector::table::Rules;
 use protocol_bgp::attributes::push;
@@ -46,7 +46,8 @@ pub fn reflector() -> Reflector {
 
 /// The session of a client stands, to which messages may have this length.
 pub fn open(reflector: &mut Reflector, peer: u16, len_max: usize) {
-    let source = Source { kind: Kind::Client, identifier: 9, address: peer.into() };
+    let source =
+        Source { kind: Kind::Client, identifier: 9, address: peer.into(), lowers: Lowers::Nothing };
     let writing = Writing {
         families: family(),
         path_ids: FamilySet::NONE,
@@ -63,6 +64,8 @@ pub fn open(reflector: &mut Reflector, peer: u16, len_max: usize) {
         is_constrained: false,
         tells_default: false,
         has_enhanced_refresh: false,
+        paths_max: 0,
+        drains: false,
     };
     reflector.open(peer, source, [identity]);
 }

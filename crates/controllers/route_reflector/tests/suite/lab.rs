@@ -3,14 +3,16 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use controller_kit::{Controller, Setup};
-use controller_route_reflector::RouteReflector;
+use controller_kit::erased::Running;
+use controller_kit::{Controller, Setup, Unanswered};
 use controller_route_reflector::fuzz::model::Attributes;
 use controller_route_reflector::fuzz::wire::Table;
+use controller_route_reflector::{Config, RouteReflector};
 use protocol_bgp::config as bgp;
+use protocol_bgp::ended::Ended;
 use protocol_bgp::families::Family;
 use protocol_kit::Time;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use simulation::{Either, Quality, Said, World};
 
 use crate::sessions::config;
@@ -49,18 +51,22 @@ pub fn routes(node: usize, count: u8) -> Table {
     (0..count).map(one).collect()
 }
 
+/// What a file says, with the usual keys.
+fn config_of(keys: &Value) -> Config {
+    let mut all = json!({"as": ASN, "identifier": REFLECTOR, "listen": ["0.0.0.0:179"]});
+    let own = all.as_object_mut().expect("keys");
+    own.extend(keys.as_object().expect("keys").clone());
+    let mut config = config(all);
+    RouteReflector::validate(&mut config).expect("it can be used");
+    config
+}
+
 impl Lab {
     /// A reflector with further keys, and routers with what they tell.
     pub fn new(keys: Value, routers: Vec<(bgp::Config, Table)>) -> Lab {
         let mut world = World::new(1);
         world.add_node(move |random| {
-            let mut all = json!({
-                "as": ASN, "identifier": REFLECTOR, "listen": ["0.0.0.0:179"],
-            });
-            let own = all.as_object_mut().expect("keys");
-            own.extend(keys.as_object().expect("keys").clone());
-            let mut config = config(all);
-            RouteReflector::validate(&mut config).expect("it can be used");
+            let config = config_of(&keys);
             let setup = Setup { function: None, state: Vec::new(), seed: random.bits() };
             (Either::One(RouteReflector::new(&config, setup).expect("it may be")), Vec::new())
         });
@@ -97,8 +103,45 @@ impl Lab {
         self.world.machine(node).and_then(Either::other).expect("it lives")
     }
 
+    /// An operator tells the reflector to do something.
+    pub fn order(&mut self, name: &str, keys: Value) -> Result<Map<String, Value>, Unanswered> {
+        let keys = keys.as_object().cloned().expect("keys");
+        let done = self.world.with(0, |machine, now| match machine {
+            Either::One(reflector) => Running::command(reflector, name, &keys, now),
+            Either::Other(_) => panic!("it is the reflector"),
+        });
+        done.expect("it lives")
+    }
+
+    /// The file of the reflector is another one. Returns whether it goes on.
+    pub fn reload(&mut self, keys: &Value) -> bool {
+        let config = config_of(keys);
+        let done = self.world.with(0, |machine, now| match machine {
+            Either::One(reflector) => Controller::reload(reflector, &config, None, now),
+            Either::Other(_) => panic!("it is the reflector"),
+        });
+        done.expect("it lives")
+    }
+
+    /// Changes a router without a word of it to anybody.
+    pub fn change(&mut self, node: usize, change: impl FnOnce(&mut Router)) {
+        self.world.with(node, |machine, _| match machine {
+            Either::Other(router) => change(router),
+            Either::One(_) => panic!("it is a router"),
+        });
+    }
+
+    /// Why the last session of a router has ended.
+    pub fn why(&self, node: usize) -> Option<&Ended> {
+        let all = self.said.iter().rev().filter(|(of, _)| *of == node);
+        all.clone().find_map(|(_, said)| match said {
+            router::Said::Down { why, .. } => Some(why),
+            _ => None,
+        })
+    }
+
     /// What the reflector shows.
     pub fn shown(&self) -> Value {
-        self.world.machine(0).and_then(Either::one).expect("it lives").show()
+        Controller::show(self.world.machine(0).and_then(Either::one).expect("it lives"))
     }
 }

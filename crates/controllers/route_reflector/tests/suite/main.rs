@@ -16,13 +16,19 @@ mod lab;
 
 mod reflected;
 
+mod heard;
+
 mod monitors;
+
+mod orders;
 
 mod reflection;
 
 mod restarts;
 
 mod sessions;
+
+mod several;
 
 mod simulated;
 

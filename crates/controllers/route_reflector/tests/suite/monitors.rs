@@ -30,11 +30,16 @@ fn bench(more: Value) -> Bench {
 }
 
 /// The messages of a session, which another library reads, too: kinds and what follows the header.
-fn messages(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+pub fn messages(bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let (mut from, mut context) = (SliceReader::new(bytes), BmpParsingContext::default());
     while !from.is_empty() {
         BmpMessage::parse(&mut from, &mut context).expect("it can be read");
     }
+    split(bytes)
+}
+
+/// The messages of a session.
+pub fn split(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut all = Vec::new();
     while let [version, a, b, c, d, kind, ..] = *bytes {
         assert_eq!(version, 3);

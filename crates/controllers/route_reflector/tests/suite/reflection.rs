@@ -17,7 +17,12 @@ fn attributes() -> impl Strategy<Value = Attributes> {
         prop::option::weighted(0.2, prop_oneof![Just(1_u32), Just(9), Just(IDENTIFIER)]);
     let clusters = prop::collection::vec(prop_oneof![4 => 5..7_u32, 1 => Just(IDENTIFIER)], 0..2);
     let communities = prop::collection::vec(
-        prop_oneof![8 => Just(1_u32), 1 => Just(0xffff_ff01), 1 => Just(0xffff_ff02)],
+        prop_oneof![
+            8 => Just(1_u32),
+            1 => Just(0xffff_ff01),
+            1 => Just(0xffff_ff02),
+            1 => Just(0xffff_0000),
+        ],
         0..2,
     );
     let targets = prop::collection::vec(prop::sample::select(&TARGETS[..]), 0..3);
@@ -51,8 +56,21 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(peer, prefixes, it)| Step::Announce(peer, prefixes, it)),
         3 => (peer.clone(), prefixes).prop_map(|(peer, prefixes)| Step::Withdraw(peer, prefixes)),
         1 => peer.clone().prop_map(Step::Refresh),
+        1 => (peer.clone(), any::<bool>()).prop_map(|(peer, is_drained)| Step::Drain(peer, is_drained)),
         6 => (peer, 30..400_usize).prop_map(|(peer, room)| Step::Take(peer, room)),
         4 => Just(Step::Work),
+    ]
+}
+
+/// The same of three paths of each prefix.
+fn step_with_paths() -> impl Strategy<Value = Step> {
+    let peer = 0..PEERS.len() as u16;
+    let paths = prop::collection::vec(0..42_u8, 1..5);
+    prop_oneof![
+        20 => step(),
+        8 => (peer.clone(), paths.clone(), attributes())
+            .prop_map(|(peer, paths, it)| Step::Announce(peer, paths, it)),
+        6 => (peer, paths).prop_map(|(peer, paths)| Step::Withdraw(peer, paths)),
     ]
 }
 
@@ -126,6 +144,33 @@ proptest! {
         steps in prop::collection::vec(step_with_targets(), 1..200),
     ) {
         try_out(Trial::new(stream_bytes, true), steps);
+    }
+
+    /// - `route-reflector`, RFC 7911 sections 2, 3 and 5: peers that have agreed on it know the
+    ///   best paths of each route that are for them, but their own: each by an identifier that no
+    ///   other one of the route has, and that stays while the path is there; others the best one
+    #[test]
+    fn peers_know_several_paths(
+        stream_bytes in prop_oneof![Just(100_usize), Just(600), Just(1 << 20)],
+        peers in prop_oneof![1..32_u8, prop::sample::select(&[3_u8, 12, 15, 31][..])],
+        most in prop_oneof![2 => 2..6_u8, 1 => Just(64)],
+        steps in prop::collection::vec(step_with_paths(), 1..150),
+    ) {
+        try_out(Trial::new(stream_bytes, false).with_paths(peers, most), steps);
+    }
+
+    /// - `route-reflector`, RFC 7911 with RFC 4684 section 6: of several paths peers know those
+    ///   whose targets they ask for
+    #[test]
+    fn peers_know_the_paths_that_they_ask_for(
+        stream_bytes in prop_oneof![Just(100_usize), Just(600), Just(1 << 20)],
+        peers in prop_oneof![1..32_u8, prop::sample::select(&[3_u8, 12, 15, 31][..])],
+        most in prop_oneof![2 => 2..6_u8, 1 => Just(64)],
+        steps in prop::collection::vec(
+            prop_oneof![step_with_paths(), step_with_targets()], 1..200,
+        ),
+    ) {
+        try_out(Trial::new(stream_bytes, true).with_paths(peers, most), steps);
     }
 }
 

@@ -13,18 +13,18 @@ use simulation::Either;
 use crate::lab::{Lab, address, client, routes};
 use crate::simulated::router::Said;
 
-fn families() -> FamilySet {
+pub fn families() -> FamilySet {
     [Family::Ipv4Unicast].into_iter().collect()
 }
 
 /// A client that does graceful restart.
-fn lasting(node: usize, restart: Restart) -> bgp::Config {
+pub fn lasting(node: usize, restart: Restart) -> bgp::Config {
     let restart = Restart { time_s: 90, families: families(), preserved: families(), ..restart };
     bgp::Config { restart: Some(restart), ..client(node) }
 }
 
 /// A reflector with these routers, each with some routes.
-fn lab(keys: Value, routers: Vec<bgp::Config>) -> Lab {
+pub fn lab(keys: Value, routers: Vec<bgp::Config>) -> Lab {
     let named = (1..=routers.len()).map(|node| json!({"address": address(node), "passive": true}));
     let named: Vec<Value> = named.collect();
     let mut all = json!({"peers": named});

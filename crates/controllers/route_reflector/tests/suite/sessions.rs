@@ -34,8 +34,15 @@ fn keys_that_would_do_nothing_are_refused() {
     assert_eq!(refused(json!({"peers": [peer(own)]})), "next-hop-self");
     let own = json!({"next-hop-self": true, "local": "192.0.2.1"});
     assert_eq!(refused(json!({"peers": [peer(own)]})), "next-hop-self");
+    let several = |list: Value| json!({"peers": [peer(json!({"paths-to-peer": list}))]});
+    assert_eq!(refused(several(json!([{"families": ["route-target"]}]))), "paths-to-peer");
+    let hidden = json!([{"paths-max": 2}, {"families": ["vpnv4"]}]);
+    assert_eq!(refused(several(hidden.clone())), "paths-to-peer");
+    let networks = json!([{"network": "192.0.2.0/24", "paths-to-peer": hidden}]);
+    assert_eq!(refused(json!({"dynamic": networks})), "paths-to-peer");
     for mut fine in [
         config(json!({"peers": [near]})),
+        config(several(json!([{"families": ["vpnv4"]}, {"paths-max": 2}]))),
         config(json!({"peers": [near, other], "listen": []})),
         config(json!({"peers": [peer(
             json!({"next-hop-self": true, "local": "192.0.2.1", "as": 64501})

@@ -48,6 +48,8 @@ struct Reflection {
     peers: Vec<Is>,
     identifiers: Vec<u32>,
     families: Vec<FamilySet>,
+    /// Most paths of a route that each is told; `None` for the best one alone.
+    paths_max: Vec<Option<usize>>,
     stream_bytes: u32,
     excused: Excused,
 }
@@ -63,6 +65,8 @@ struct Peer {
     is_dynamic: bool,
     session: bgp::Config,
     own: Table,
+    /// Most paths of a route that it is offered.
+    paths_max: Option<u8>,
 }
 
 impl Simulation for Reflection {
@@ -135,19 +139,32 @@ impl Simulation for Reflection {
             .map(|family| (family, self.model(world, family)));
         for node in 1..world.nodes() {
             let Some(router) = world.machine(node).and_then(Either::other) else { continue };
-            let mut told = Table::new();
             let has = |family: Family| self.families[node - 1].contains(family);
+            let (mut told, mut known) = (Vec::new(), Vec::new());
             for (family, model) in models.iter().filter(|(family, _)| has(*family)) {
-                let all = model.told(node as u16 - 1).into_iter();
-                told.extend(all.map(|(prefix, it)| ((*family, prefix), it)));
+                let of = |prefix, it| (*family, prefix, it);
+                match self.paths_max[node - 1] {
+                    Some(most) => {
+                        let all = model.told_several(node as u16 - 1, most).into_iter();
+                        told.extend(all.map(|((prefix, _), it)| of(prefix, it)));
+                    }
+                    None => {
+                        let all = model.told(node as u16 - 1).into_iter();
+                        told.extend(all.map(|(prefix, it)| of(prefix, it)));
+                    }
+                }
             }
-            if router.known != told {
-                return Err(differ(node, &router.known, &told));
+            // Which identifiers paths have is the reflector's matter.
+            let all = router.known.iter();
+            known.extend(all.map(|((family, prefix, _), it)| (*family, *prefix, it.clone())));
+            [&mut told, &mut known].into_iter().for_each(|all| all.sort());
+            if known != told {
+                return Err(differ(node, &known, &told));
             }
             let reflector =
                 world.machine(0).and_then(Either::one).ok_or("it is dead at the end")?;
             let address = IpAddr::V4(Ipv4Addr::new(10, 0, 1, node as u8));
-            tables::compare_advertised(reflector, address, &told)?;
+            tables::compare_advertised(reflector, address, &router.known)?;
         }
         self.compare_dump(world, &models)?;
         self.compare_shown(world, &models)
@@ -222,6 +239,7 @@ impl Reflection {
             peers: peers.iter().map(|peer| peer.is).collect(),
             identifiers: peers.iter().map(|peer| peer.session.identifier).collect(),
             families: peers.iter().map(|peer| peer.session.families).collect(),
+            paths_max: peers.iter().map(paths_max).collect(),
             stream_bytes,
             excused: Excused::default(),
         }
@@ -240,7 +258,7 @@ impl Reflection {
             let is_external = matches!(self.peers[node - 1], Is::OfOtherAs(_));
             for ((_, prefix), attributes) in own.filter(|((of, _), _)| *of == family) {
                 let heard = as_heard(attributes, is_external);
-                model.announce(node as u16 - 1, *prefix, &heard);
+                model.announce((node as u16 - 1, 0), *prefix, &heard);
             }
         }
         model
@@ -330,11 +348,19 @@ fn groups(shown: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The first difference of what a router knows from what it should.
-fn differ(node: usize, known: &Table, told: &Table) -> String {
-    let keys: BTreeSet<_> = known.keys().chain(told.keys()).collect();
-    let first = keys.into_iter().find(|key| known.get(key) != told.get(key));
-    let sides = first.map(|key| (key, known.get(key), told.get(key)));
-    format!("{node} knows {} routes, not {}: {sides:?}", known.len(), told.len())
+fn differ(node: usize, known: &[Path], told: &[Path]) -> String {
+    let pairs = known.iter().map(Some).chain([None]).zip(told.iter().map(Some).chain([None]));
+    let first = pairs.into_iter().find(|(one, other)| one != other);
+    format!("{node} knows {} routes, not {}: {first:?}", known.len(), told.len())
+}
+
+/// A path that a router knows.
+type Path = (Family, Prefix, Attributes);
+
+/// Most paths of a route that a peer is told, where both sides have agreed on that.
+fn paths_max(peer: &Peer) -> Option<usize> {
+    let most = peer.paths_max.map(usize::from);
+    most.filter(|_| !peer.session.receives_paths.is_empty())
 }
 
 /// A peer of a node.
@@ -367,6 +393,8 @@ fn peer(node: usize, hold_time_s: u16, random: &mut Random) -> Peer {
         connect_retry: Duration::from_secs(10),
         has_extended_messages: random.below(2) == 0,
         restart: (random.below(2) == 0).then_some(restart),
+        receives_paths: if random.below(2) == 0 { families } else { FamilySet::NONE },
+        sends_paths: if random.below(2) == 0 { families } else { FamilySet::NONE },
         ..bgp::Config::new(asn, identifier, REFLECTOR, ASN)
     };
     let mut own = Table::new();
@@ -376,7 +404,12 @@ fn peer(node: usize, hold_time_s: u16, random: &mut Random) -> Peer {
         own.insert((family, prefix(random)), attributes(node, is, random));
     }
     let address = IpAddr::V4(Ipv4Addr::new(10, 0, 1, node as u8));
-    Peer { is, address, is_dynamic, session, own }
+    // Those of a network have what that says.
+    let paths_max = match is_dynamic {
+        true => Some(DYNAMIC_PATHS_MAX),
+        false => [None, Some(2), Some(3), Some(64)][random.below(4) as usize],
+    };
+    Peer { is, address, is_dynamic, session, own, paths_max }
 }
 
 /// The reflector's configuration.
@@ -389,6 +422,9 @@ fn reflector(peers: &[Peer], random: &mut Random) -> Config {
         if let Is::OfOtherAs(asn) = peer.is {
             keys["as"] = json!(asn);
         }
+        if let Some(most) = peer.paths_max {
+            keys["paths-to-peer"] = json!([{"paths-max": most}]);
+        }
         keys
     });
     let named: Vec<Value> = named.collect();
@@ -400,7 +436,10 @@ fn reflector(peers: &[Peer], random: &mut Random) -> Config {
     let mut config = config(json!({
         "mrt": has_dumps.then_some(mrt),
         "as": ASN, "identifier": IDENTIFIER, "hold-time-s": 90, "listen": ["0.0.0.0:179"],
-        "peers": named, "dynamic": [{"network": "10.0.1.0/24", "peers-max": 200}],
+        "peers": named, "dynamic": [{
+            "network": "10.0.1.0/24", "peers-max": 200,
+            "paths-to-peer": [{"paths-max": DYNAMIC_PATHS_MAX}],
+        }],
     }));
     if random.below(2) == 0 {
         let keys = json!({"time-s": 60, "absent-s": 10, "deferral-s": 30});
@@ -459,6 +498,9 @@ fn prefix(random: &mut Random) -> Prefix {
 pub const ASN: u32 = 64_500;
 pub const REFLECTOR: IpAddr = IpAddr::V4(IDENTIFIER);
 const IDENTIFIER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+/// Most paths of a route that peers of the network are told.
+const DYNAMIC_PATHS_MAX: u8 = 4;
 
 /// All faults are over after this time.
 const FAULTS: Duration = Duration::from_secs(240);

@@ -39,12 +39,14 @@ pub struct Peer {
     pub asn: u32,
     /// Its families.
     pub families: FamilySet,
+    /// Whether it receives several paths of a route.
+    pub receives_paths: bool,
 }
 
 impl Peer {
     /// A speaker of the same AS.
     pub fn own(families: &[Family]) -> Peer {
-        Peer { asn: ASN, families: families.iter().copied().collect() }
+        Peer { asn: ASN, families: families.iter().copied().collect(), receives_paths: false }
     }
 }
 
@@ -67,6 +69,11 @@ impl Site {
             world.add_node(move |random| {
                 let peer = bgp::Config {
                     families: peer.families,
+                    receives_paths: if peer.receives_paths {
+                        peer.families
+                    } else {
+                        FamilySet::NONE
+                    },
                     ..bgp::Config::new(peer.asn, node as u32, address(0), ASN)
                 };
                 let at = SocketAddr::new(address(node), bgp::PORT);

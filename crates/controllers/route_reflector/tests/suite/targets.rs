@@ -10,7 +10,7 @@ use controller_route_reflector::fuzz::wire::{self, ASKED, TARGETS, Table};
 use controller_route_reflector::groups::Identity;
 use controller_route_reflector::groups::group::Limits;
 use controller_route_reflector::membership::NLRIS_MAX;
-use controller_route_reflector::own::{Kind, Own, Source};
+use controller_route_reflector::own::{Kind, Lowers, Own, Source};
 use controller_route_reflector::reflector::Reflector;
 use controller_route_reflector::table::Rules;
 use protocol_bgp::builder::{Builder, Writing, write_end_of_rib};
@@ -68,9 +68,16 @@ impl Bench {
             is_constrained: asks && family != Family::RouteTarget,
             tells_default: family == Family::RouteTarget && kind == Kind::Client,
             has_enhanced_refresh: true,
+            paths_max: 0,
+            drains: false,
         };
         let own = families().iter().filter(|family| asks || *family == Family::VpnV4);
-        let source = Source { kind, identifier: u32::from(peer), address: u128::from(peer) };
+        let source = Source {
+            kind,
+            identifier: u32::from(peer),
+            address: u128::from(peer),
+            lowers: Lowers::Nothing,
+        };
         self.reflector.open(peer, source, own.map(identity));
     }
 
@@ -416,8 +423,15 @@ fn clients_may_be_asked_for_less() {
         is_constrained: false,
         tells_default,
         has_enhanced_refresh: false,
+        paths_max: 0,
+        drains: false,
     };
-    let source = |peer: u16| Source { kind: Kind::Client, identifier: 1, address: peer.into() };
+    let source = |peer: u16| Source {
+        kind: Kind::Client,
+        identifier: 1,
+        address: peer.into(),
+        lowers: Lowers::Nothing,
+    };
     bench.reflector.open(1, source(1), [identity(false)]);
     bench.reflector.open(2, source(2), [identity(true)]);
     assert_eq!(bench.told(1), [Told::All(Family::RouteTarget)]);

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use vhost::vhost_user::{Frontend, VhostUserFrontend, VhostUserVirtioFeatures};
@@ -17,16 +18,17 @@ use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 /// A hostile driver on a separate thread, because it may wait for an answer while the test polls.
 pub struct Hostile {
     work: SyncSender<Vec<u8>>,
+    /// Whether its driver connects no more.
+    is_over: Arc<Mutex<bool>>,
 }
 
 impl Hostile {
     pub fn new(path: PathBuf) -> Hostile {
         let (work, inbox) = sync_channel::<Vec<u8>>(1);
-        thread::spawn(move || {
-            let mut driver = Driver::new(path);
-            inbox.into_iter().for_each(|bytes| driver.misbehave(&bytes));
-        });
-        Hostile { work }
+        let is_over = Arc::new(Mutex::new(false));
+        let mut driver = Driver::new(path, Arc::clone(&is_over));
+        thread::spawn(move || inbox.into_iter().for_each(|bytes| driver.misbehave(&bytes)));
+        Hostile { work, is_over }
     }
 
     /// Makes the driver misbehave, unless it is still busy.
@@ -35,9 +37,18 @@ impl Hostile {
     }
 }
 
+/// Its driver may still be busy, and have more to do: it would come to who opens the socket next,
+/// before the peer that belongs there.
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        *self.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+}
+
 /// A driver that continues after any answer.
 struct Driver {
     path: PathBuf,
+    is_over: Arc<Mutex<bool>>,
     memory: File,
     /// Connection with configured rings; `None` after it was closed.
     frontend: Option<Frontend>,
@@ -45,10 +56,16 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(path: PathBuf) -> Driver {
+    fn new(path: PathBuf, is_over: Arc<Mutex<bool>>) -> Driver {
         let memory = tempfile::tempfile().expect("a file");
         memory.set_len(MEMORY_BYTES).expect("room");
-        Driver { path, memory, frontend: None, turn: 0 }
+        Driver { path, is_over, memory, frontend: None, turn: 0 }
+    }
+
+    /// Connects, if it is not over.
+    fn connect(&self) -> Option<UnixStream> {
+        let is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_over { None } else { UnixStream::connect(&self.path).ok() }
     }
 
     /// Writes random data: usually into the rings, sometimes to the socket.
@@ -56,7 +73,7 @@ impl Driver {
         self.turn += 1;
         if self.turn.is_multiple_of(3) {
             self.frontend = None;
-            if let Ok(mut stream) = UnixStream::connect(&self.path) {
+            if let Some(mut stream) = self.connect() {
                 // A header that is nearly right, and then anything.
                 let mut message = vec![bytes[0] % 45, 0, 0, 0, 1 + (bytes[0] & 8), 0, 0, 0];
                 message.extend_from_slice(&[bytes.len() as u8, 0, 0, 0]);
@@ -86,7 +103,7 @@ impl Driver {
 
     /// Configures the rings with addresses that are wrong by `shift`; `None` if that is refused.
     fn set_up(&self, shift: u64) -> Option<Frontend> {
-        let stream = UnixStream::connect(&self.path).ok()?;
+        let stream = self.connect()?;
         let mut frontend = Frontend::from_stream(stream, 2);
         let features = frontend.get_features().ok()?;
         frontend.set_owner().ok()?;

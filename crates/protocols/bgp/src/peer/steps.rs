@@ -68,6 +68,7 @@ impl Peer {
         let Some(connection) = &mut self.connections[slot] else { return };
         let mut bytes = Vec::new();
         self.config.open().write(&mut bytes);
+        connection.open.clone_from(&bytes);
         connection.enter(Phase::OpenSent, now, Some(OPEN_SENT_HOLD));
         self.departures.push_back(connection.send(bytes, now));
     }
@@ -157,7 +158,7 @@ impl Peer {
         sink: &mut Sink<'_>,
     ) -> Result<(), Notification> {
         let open = Open::read(body)?;
-        let negotiated = negotiate(&self.config, &open)?;
+        let mut negotiated = negotiate(&self.config, &open)?;
         let other = 1 - slot;
         let is_outgoing =
             |slot: usize| self.connections[slot].as_ref().is_some_and(|one| one.is_outgoing);
@@ -181,6 +182,11 @@ impl Peer {
             _ => {}
         }
         let Some(connection) = &mut self.connections[slot] else { return Ok(()) };
+        let mut received = Vec::new();
+        let start = begin(Kind::Open, &mut received);
+        received.extend(body);
+        end(start, &mut received);
+        negotiated.opens = [std::mem::take(&mut connection.open), received];
         connection.negotiated = Some(Box::new(negotiated));
         connection.enter(Phase::OpenConfirm, now, connection.hold());
         let keepalive = connection.send_keepalive(now, &mut self.random);

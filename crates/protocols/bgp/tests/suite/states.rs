@@ -326,6 +326,27 @@ fn an_operator_stops_and_starts() {
     assert_eq!(driven.take_sent(OWN).iter().filter(|one| one.starts_with('N')).count(), 0);
 }
 
+/// - `bgp`, RFC 2918 section 4: a peer is asked for its routes while it takes something, and there
+///   stays room for a last word
+#[test]
+fn a_peer_is_asked_for_its_routes() {
+    let mut driven = Driven::established(config(), &remote());
+    let agreed = driven.peer.negotiated().expect("a session");
+    assert_eq!(agreed.opens[1], open(&remote()), "as it came");
+    let (families, now) = (config().families, driven.now);
+    let asked = (0..STREAM_ROOM).take_while(|_| driven.peer.ask(families, now)).count();
+    assert!(asked > 100 && asked < STREAM_ROOM / 23, "{asked}");
+    let mut bytes = 0;
+    while let Some(Departure::Bytes { bytes: some, .. }) = driven.peer.poll() {
+        bytes += some.len();
+    }
+    assert!(bytes + 4096 <= STREAM_ROOM, "{bytes}");
+    driven.act(|peer, now, _| peer.taken(OWN, 23, now));
+    assert!(driven.peer.ask(families, driven.now), "there is room again");
+    let mut none = Driven::new(config());
+    assert!(!none.peer.ask(families, none.now), "there is no session");
+}
+
 #[test]
 fn a_peer_that_does_not_close_is_closed() {
     let mut driven = Driven::established(config(), &remote());
@@ -486,6 +507,12 @@ fn a_hard_reset_is_for_those_who_would_keep_something() {
     driven.act(|peer, now, sink| peer.reset("", now, sink));
     driven.ends_with(OWN, ADMINISTRATIVE_RESET, &[]);
     assert!(driven.take_said().last().unwrap().starts_with("down for a while: "));
+    // One that is to keep nothing is told so, and looked for at once.
+    let mut driven = Driven::established(with(config(), true), &with(remote(), true));
+    driven.act(|peer, now, sink| peer.renew("x", now, sink));
+    driven.ends_with(OWN, HARD_RESET, &[6, 4, 1, b'x']);
+    assert!(driven.take_said().last().unwrap().starts_with("down: "));
+    assert_eq!(driven.state(), State::Active);
     let mut driven = Driven::established(with(config(), true), &with(remote(), false));
     driven.act(|peer, now, sink| peer.stop("", now, sink));
     driven.ends_with(OWN, ADMINISTRATIVE_SHUTDOWN, &[]);

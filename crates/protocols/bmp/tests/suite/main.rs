@@ -22,7 +22,8 @@ fn open() -> Vec<u8> {
 
 fn header(kind: PeerKind, address: Option<IpAddr>) -> PeerHeader {
     let (asn, identifier, micros) = (70_000, 9, 1_764_345_600_250_000);
-    PeerHeader { kind, distinguisher: [0; 8], address, asn, identifier, micros }
+    let is_narrow = false;
+    PeerHeader { kind, distinguisher: [0; 8], address, asn, identifier, micros, is_narrow }
 }
 
 /// What the other library reads, one text for each message.

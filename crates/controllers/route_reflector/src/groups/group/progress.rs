@@ -1,6 +1,18 @@
-//! How far each peer of a group is.
+//! How a group is doing, and how far each of its peers is.
 
 use super::Group;
+use crate::groups::reader::Reader;
+
+/// How a group is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Peers.
+    pub peers: usize,
+    /// Those of them that are told of the table, or wait for that.
+    pub walking: usize,
+    /// Bytes that are kept.
+    pub bytes: usize,
+}
 
 /// How far a peer is in what its group is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +68,17 @@ impl Group {
             (None, None, _) => At::Behind,
         };
         Some(Progress { at, behind_bytes })
+    }
+
+    /// Returns how it is doing.
+    pub fn shown(&self) -> Shown {
+        let walks: usize = self.walks.iter().map(|walk| walk.stream.len()).sum();
+        let walking = |reader: &&Reader| reader.walk.is_some() || reader.need.is_some();
+        Shown {
+            peers: self.readers.len(),
+            walking: self.readers.values().filter(walking).count(),
+            bytes: self.live.len() + walks,
+        }
     }
 
     /// Returns its peers.

@@ -48,7 +48,7 @@ impl Reflection {
         let mut told = Paths::new();
         for (family, model) in models {
             let paths = model.paths.iter();
-            told.extend(paths.map(|((prefix, peer), it)| ((*family, *prefix, *peer), it.clone())));
+            told.extend(paths.map(|((prefix, by), it)| ((*family, *prefix, by.0), it.clone())));
         }
         let keys = found.keys().chain(told.keys());
         match keys.into_iter().find(|key| found.get(key) != told.get(key)) {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use controller_route_reflector::fuzz::model::{Attributes, Prefix};
-use controller_route_reflector::fuzz::wire::{self, Table};
+use controller_route_reflector::fuzz::wire::{self, Paths, Table};
 use protocol_bgp::builder::write_end_of_rib;
 use protocol_bgp::config::Config;
 use protocol_bgp::ended::Ended;
@@ -24,9 +24,9 @@ pub struct Router {
     is_external: bool,
     /// What it tells, and what it was told.
     pub own: Table,
-    pub known: Table,
+    pub known: Paths,
     /// What of that is to be told again.
-    stale: BTreeSet<(Family, Prefix)>,
+    stale: BTreeSet<(Family, Prefix, u32)>,
     /// What of a session was agreed on, while it stands.
     pub session: Option<Box<Negotiated>>,
     /// Messages that have no room yet.
@@ -80,7 +80,7 @@ impl Router {
             is_external: config.is_external(),
             speaker: Speaker::new(at, vec![config], seed),
             own,
-            known: Table::new(),
+            known: Paths::new(),
             stale: BTreeSet::new(),
             session: None,
             outbox: VecDeque::new(),
@@ -176,7 +176,7 @@ impl Router {
                 }
                 // What is kept of an earlier session, the peer has to say that it has it still.
                 let kept = agreed.restart.map(|it| it.preserved).unwrap_or_default();
-                self.stale.retain(|(family, _)| kept.contains(*family));
+                self.stale.retain(|(family, ..)| kept.contains(*family));
                 let stale = &self.stale;
                 self.known.retain(|key, _| stale.contains(key));
                 self.session = Some(agreed.clone());
@@ -194,24 +194,25 @@ impl Router {
                 self.outbox.clear();
                 let restart = agreed.restart.filter(|_| is_graceful);
                 let kept = restart.map(|it| it.families).unwrap_or_default();
-                self.known.retain(|(family, _), _| kept.contains(*family));
+                self.known.retain(|(family, ..), _| kept.contains(*family));
                 self.stale = self.known.keys().copied().collect();
                 self.said.push_back(Said::Down { why, hold: agreed.hold_time });
             }
             speaker::Report::Refresh(_, family, Refresh::Wanted) => self.tell_all(family),
             speaker::Report::Refresh(_, family, Refresh::Begins) => {
-                self.stale.extend(self.known.keys().filter(|(of, _)| *of == family));
+                self.stale.extend(self.known.keys().filter(|(of, ..)| *of == family));
             }
             speaker::Report::Refresh(_, family, Refresh::Ends) => self.sweep(family),
             speaker::Report::Update(_, body) => {
                 let Some(agreed) = &self.session else { return };
-                let learnt = wire::learn(&mut self.scan, &body, &agreed.reading, &mut self.known);
+                let reading = &agreed.reading;
+                let learnt = wire::learn_paths(&mut self.scan, &body, reading, &mut self.known);
                 match learnt {
                     Ok((named, end_of_rib)) => {
                         for key in &named {
                             self.stale.remove(key);
                         }
-                        let is_gone = |key: &&(Family, Prefix)| !self.known.contains_key(*key);
+                        let is_gone = |key: &&(Family, Prefix, u32)| !self.known.contains_key(*key);
                         self.withdrawn += named.iter().filter(is_gone).count();
                         let own = named.iter().find(|key| self.is_own(key));
                         let own = own.map(|key| format!("its own route {key:?}"));
@@ -225,8 +226,8 @@ impl Router {
     }
 
     /// Whether it is told of a path that it has told itself: a next hop is one router's.
-    fn is_own(&self, key: &(Family, Prefix)) -> bool {
-        let (known, own) = (self.known.get(key), self.own.get(key));
+    fn is_own(&self, key: &(Family, Prefix, u32)) -> bool {
+        let (known, own) = (self.known.get(key), self.own.get(&(key.0, key.1)));
         own.is_some() && known.map(|it| it.next_hop) == own.map(|it| it.next_hop)
     }
 
@@ -234,7 +235,7 @@ impl Router {
         let (gone, stale) =
             std::mem::take(&mut self.stale).into_iter().partition(|it| it.0 == family);
         self.stale = stale;
-        let gone: BTreeSet<(Family, Prefix)> = gone;
+        let gone: BTreeSet<(Family, Prefix, u32)> = gone;
         self.swept += gone.len();
         gone.iter().for_each(|key| drop(self.known.remove(key)));
     }

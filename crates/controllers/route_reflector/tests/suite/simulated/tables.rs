@@ -7,7 +7,7 @@ use controller_kit::Asked;
 use controller_kit::erased::Running;
 use controller_route_reflector::RouteReflector;
 use controller_route_reflector::fuzz::model::Attributes;
-use controller_route_reflector::fuzz::wire::{Table, key};
+use controller_route_reflector::fuzz::wire::{Paths, key};
 use protocol_bgp::text::Route;
 use protocol_kit::Time;
 use serde_json::{Value, json};
@@ -35,24 +35,25 @@ fn all(
 pub fn compare_advertised(
     reflector: &RouteReflector,
     peer: IpAddr,
-    known: &Table,
+    known: &Paths,
 ) -> Result<(), String> {
-    let line = |family: &str, route: &str, it: [Value; 4]| {
+    let line = |family: &str, route: &str, it: [Value; 5]| {
         format!("{family} {route} {}", it.map(|value| value.to_string()).join(" "))
     };
     let told = all(reflector, "advertised", Some(peer))?;
     let told = told.iter().map(|entry| {
         let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-        let keys = ["as-path", "local-pref", "med", "originator"];
+        let keys = ["as-path", "local-pref", "med", "originator", "path-identifier"];
         line(&text("family"), &text("route"), keys.map(|key| entry[key].clone()))
     });
     let told: Vec<String> = told.collect();
-    let expected = known.iter().map(|((family, prefix), it)| {
+    let expected = known.iter().map(|((family, prefix, identifier), it)| {
         let Attributes { path, preference, med, originator, .. } = it;
         let path = path.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
         let originator = originator.map(|it| std::net::Ipv4Addr::from(it).to_string());
         let route = Route(*family, &key(*family, *prefix)).to_string();
-        let it = [json!(path), json!(preference), json!(med), json!(originator)];
+        let identifier = (*identifier != 0).then_some(*identifier);
+        let it = [json!(path), json!(preference), json!(med), json!(originator), json!(identifier)];
         line(&family.to_string(), &route, it)
     });
     let expected: BTreeSet<String> = expected.collect();

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::search::{End, Ends, Search, Subject, failed};
-use crate::problem::Problem;
+use crate::refused::Refused;
+use crate::search::{End, Ends, Search, Subject};
 
 /// A line of the log.
 struct Line<'a> {
@@ -23,16 +23,17 @@ struct Line<'a> {
 ///
 /// # Errors
 /// What cannot be read, or too many entries.
-pub(super) fn read(
+pub(crate) fn read(
     mut lines: impl BufRead,
     path: &Path,
     search: &mut Search<'_>,
-) -> Result<(), Problem> {
+) -> Result<(), Refused> {
     let mut bytes = Vec::new();
     loop {
         bytes.clear();
         let mut limited = std::io::Read::take(&mut lines, LINE_MAX);
-        let len = limited.read_until(b'\n', &mut bytes).map_err(|error| failed(path, &error))?;
+        let len = limited.read_until(b'\n', &mut bytes);
+        let len = len.map_err(|error| Refused::unreadable(path, &error))?;
         if len == 0 {
             return Ok(());
         }
@@ -59,7 +60,7 @@ impl<'a> Line<'a> {
         Some(Line { at, host, worker, event, parameters })
     }
 
-    fn take_in(&self, search: &mut Search<'_>) -> Result<(), Problem> {
+    fn take_in(&self, search: &mut Search<'_>) -> Result<(), Refused> {
         if self.event == "log-begin" {
             search.begin_anew(self.at, (Some(self.host), self.worker));
             return Ok(());

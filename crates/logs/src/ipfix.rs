@@ -5,19 +5,19 @@
 //! tells them again and again, and they are seldom others. What cannot be read all the same is
 //! counted, and said.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::path::Path;
 
-use super::elements::{Record, Told};
-use super::messages::{Damage, Messages};
-use super::search::{Search, failed};
-use super::templates::{DATA_MIN, Keep, Templates, TooMany};
-use crate::problem::Problem;
+use crate::elements::{Record, Told};
+use crate::messages::{Damage, Messages};
+use crate::refused::Refused;
+use crate::search::Search;
+use crate::source::Source;
+use crate::templates::{DATA_MIN, Keep, Templates, TooMany};
 
 /// What is known of exporters, and what could not be read of their files.
 #[derive(Default)]
-pub(super) struct Collected {
+pub(crate) struct Collected {
     templates: Templates,
     /// Those that the rest of the present file tells; none while nobody has looked.
     later: Option<Templates>,
@@ -40,15 +40,17 @@ impl Collected {
     pub fn read(
         &mut self,
         file: impl Read,
-        path: &Path,
+        source: &Source<'_>,
         search: &mut Search<'_>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Refused> {
+        let path = source.path;
         self.later = None;
         let mut messages = Messages::new(file, 0);
         let mut count = 0_u64;
         loop {
             let behind = messages.place();
-            let message = messages.next().map_err(|error| failed(path, &error))?;
+            let message = messages.next();
+            let message = message.map_err(|error| Refused::unreadable(path, &error))?;
             let Some(message) = message else { break };
             count += 1;
             for (id, set) in message.sets() {
@@ -59,7 +61,7 @@ impl Collected {
                         let is_whole = taken.map_err(|TooMany| too_many(path))?;
                         self.records += u64::from(!is_whole);
                     }
-                    DATA_MIN.. => self.take(name, set, (path, behind), search)?,
+                    DATA_MIN.. => self.take(name, set, (source, behind), search)?,
                     _ => self.records += 1,
                 }
             }
@@ -69,7 +71,7 @@ impl Collected {
             let what = "there is no message of IPFIX in it";
             let remedy = "give files of IPFIX messages, one behind the other (RFC 5655), or of lines \
                           of syslog (RFC 5424)";
-            return Err(Problem::of_usage(what, remedy).at("file", path.display()));
+            return Err(Refused::new(what, remedy).of(path));
         }
         if damage.bytes > 0 {
             let first = || (Damage { bytes: 0, ..damage }, path.display().to_string());
@@ -83,14 +85,14 @@ impl Collected {
         &mut self,
         (domain, id): (u32, u16),
         set: &[u8],
-        (path, place): (&Path, u64),
+        (source, place): (&Source<'_>, u64),
         search: &mut Search<'_>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Refused> {
         let known = self.templates.get(domain, id);
         let is_later = known.is_none();
         let template = match known {
             Some(template) => Some(template),
-            None => self.later(path, place)?.get(domain, id),
+            None => self.later(source, place)?.get(domain, id),
         };
         let Some(template) = template else {
             self.sets += 1;
@@ -117,9 +119,9 @@ impl Collected {
 
     /// The templates that a file tells from a place on. Of what is no file, like a pipe, nothing is
     /// known beforehand.
-    fn later(&mut self, path: &Path, place: u64) -> Result<&Templates, Problem> {
+    fn later(&mut self, source: &Source<'_>, place: u64) -> Result<&Templates, Refused> {
         if self.later.is_none() {
-            self.later = Some(look_ahead(path, place)?);
+            self.later = Some(look_ahead(source, place)?);
         }
         Ok(self.later.get_or_insert_default())
     }
@@ -154,26 +156,22 @@ impl Collected {
 }
 
 /// The first template of each name behind a place of a file.
-fn look_ahead(path: &Path, place: u64) -> Result<Templates, Problem> {
-    let failed = |error: std::io::Error| failed(path, &error);
+fn look_ahead(source: &Source<'_>, place: u64) -> Result<Templates, Refused> {
+    let failed = |error: std::io::Error| Refused::unreadable(source.path, &error);
     let mut templates = Templates::default();
-    let mut file = File::open(path).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Ok(templates);
-    }
-    file.seek(SeekFrom::Start(place)).map_err(failed)?;
+    let Some(file) = (source.again)(place).map_err(failed)? else { return Ok(templates) };
     let mut messages = Messages::new(file, place);
     while let Some(message) = messages.next().map_err(failed)? {
         for (id, set) in message.sets().filter(|(id, _)| matches!(id, 2 | 3)) {
             let taken = templates.take((message.domain(), id == 3), set, Keep::First);
-            taken.map_err(|TooMany| too_many(path))?;
+            taken.map_err(|TooMany| too_many(source.path))?;
         }
     }
     Ok(templates)
 }
 
 /// Takes in a record; false where it cannot be read.
-fn take_record(record: &Record, worker: &str, search: &mut Search<'_>) -> Result<bool, Problem> {
+fn take_record(record: &Record, worker: &str, search: &mut Search<'_>) -> Result<bool, Refused> {
     let Some(told) = record.told() else {
         // Of something else than a NAT.
         return Ok(true);
@@ -198,9 +196,9 @@ fn take_record(record: &Record, worker: &str, search: &mut Search<'_>) -> Result
 }
 
 /// More templates than are kept.
-fn too_many(path: &Path) -> Problem {
+fn too_many(path: &Path) -> Refused {
     let what = "it tells more templates than any exporter has";
-    Problem::of_usage(what, "give files of IPFIX messages of a NAT").at("file", path.display())
+    Refused::new(what, "give files of IPFIX messages of a NAT").of(path)
 }
 
 #[cfg(test)]
@@ -209,51 +207,12 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::{Found, Question, ask};
     use super::*;
-
-    /// A set with its header.
-    fn set(id: u16, body: &[u8]) -> Vec<u8> {
-        let len = (body.len() + 4) as u16;
-        [&id.to_be_bytes()[..], &len.to_be_bytes(), body].concat()
-    }
-
-    /// A message of a domain.
-    fn message(domain: u32, sets: &[Vec<u8>]) -> Vec<u8> {
-        let sets = sets.concat();
-        let len = (sets.len() + 16) as u16;
-        let head = [&[0, 10][..], &len.to_be_bytes(), &[0; 8], &domain.to_be_bytes()].concat();
-        [head, sets].concat()
-    }
-
-    fn template(id: u16, pieces: &[[u16; 2]]) -> Vec<u8> {
-        let head = [id, pieces.len() as u16];
-        let words = head.into_iter().chain(pieces.iter().flatten().copied());
-        set(2, &words.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
-    }
-
-    /// Sessions: when, what, inside, outside, ports.
-    fn sessions() -> Vec<u8> {
-        template(300, &[[323, 8], [230, 1], [8, 4], [225, 4], [7, 2], [227, 2]])
-    }
-
-    /// The same in another order, by seconds.
-    fn sessions_anew() -> Vec<u8> {
-        template(300, &[[227, 2], [7, 2], [225, 4], [8, 4], [230, 1], [322, 4]])
-    }
-
-    /// A session of 10.0.0.`who` behind 198.51.100.7:1300 in a second.
-    fn session(second: u8, event: u8, who: u8) -> Vec<u8> {
-        let ms = (u64::from(second) * 1000).to_be_bytes();
-        [&ms[..], &[event, 10, 0, 0, who, 198, 51, 100, 7, 0x13, 0x88, 5, 20]].concat()
-    }
-
-    fn session_anew(second: u8, event: u8, who: u8) -> Vec<u8> {
-        vec![5, 20, 0x13, 0x88, 198, 51, 100, 7, 10, 0, 0, who, event, 0, 0, 0, second]
-    }
+    use crate::fuzz::{message, session, session_anew, sessions, sessions_anew, set};
+    use crate::{Found, Question, ask};
 
     /// Who had it in the tenth second by files.
-    fn search(files: &[&[u8]]) -> Result<Found, Problem> {
+    fn search(files: &[&[u8]]) -> Result<Found, Refused> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let paths = files.iter().enumerate().map(|(number, bytes)| {
             let path = folder.path().join(format!("{number}.ipfix"));
@@ -348,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_file_of_something_else_is_refused() {
-        let problem = search(&[&[0; 3000]]).err().expect("no file of messages").to_string();
+        let problem = search(&[&[0; 3000]]).expect_err("no file of messages").to_string();
         assert!(problem.contains("no message of IPFIX") && problem.contains("RFC 5655"));
     }
 

@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use jiff::Timestamp;
 
-use super::search::{Ends, Subject};
+use crate::search::{Ends, Subject};
 
 /// The elements that matter. Their numbers in the registry are in [`SLOTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     Protocol,
     InsidePort,
     InsideIpv4,
@@ -39,13 +39,13 @@ pub(super) enum Slot {
 
 /// What a record tells, by element.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Record {
+pub(crate) struct Record {
     values: [Option<u128>; SLOTS.len()],
 }
 
 /// What a record is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(crate) enum Told {
     /// Something of a kind begins or ends.
     Change {
         /// What it is called in syslog, before the hyphen.

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::Path;
 
-use daemon::protocol::Sought;
+use function_kit::Sought;
 use jiff::Timestamp;
 
-use crate::problem::Problem;
+use crate::refused::Refused;
 
 /// What of a log is asked for.
 pub struct Question<'a> {
@@ -22,7 +21,7 @@ pub struct Question<'a> {
 }
 
 /// A search while logs are read.
-pub(super) struct Search<'a> {
+pub(crate) struct Search<'a> {
     pub question: &'a Question<'a>,
     /// What events of the things in the table are called.
     pub kind: &'static str,
@@ -33,7 +32,7 @@ pub(super) struct Search<'a> {
 }
 
 /// What was told of something that began by the time asked for.
-pub(super) struct Life {
+pub(crate) struct Life {
     /// When it began.
     pub since: Timestamp,
     /// When it ended, where that is told.
@@ -45,11 +44,11 @@ pub(super) struct Life {
 
 /// Who tells it: a host, of which IPFIX says nothing unless a collector has added it, and its
 /// worker, by its number or its observation domain.
-pub(super) type Origin<'a> = (Option<&'a str>, &'a str);
+pub(crate) type Origin<'a> = (Option<&'a str>, &'a str);
 
 /// Something that begins and ends.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Subject {
+pub(crate) struct Subject {
     /// Who tells it.
     pub host: Option<String>,
     /// Its worker.
@@ -59,10 +58,10 @@ pub(super) struct Subject {
 }
 
 /// An address, and a port where one is told.
-pub(super) type End = Option<(IpAddr, Option<u16>)>;
+pub(crate) type End = Option<(IpAddr, Option<u16>)>;
 
 /// The addresses and ports of a record by which it may be what is sought.
-pub(super) struct Ends {
+pub(crate) struct Ends {
     /// Of whatever is told: outside, inside, of the B4 element, at the other end.
     pub each: [End; 4],
     /// The first and the last port of a block.
@@ -112,7 +111,7 @@ impl Search<'_> {
         at: Timestamp,
         begins: bool,
         subject: impl FnOnce() -> Subject,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Refused> {
         match (begins, at <= self.question.at) {
             (true, true) => {
                 let new = Life { since: at, until: None, open: 0 };
@@ -132,7 +131,7 @@ impl Search<'_> {
         }
         if self.lives.len() > self.question.limit {
             let what = format!("more than {} entries had it at that time", self.question.limit);
-            return Err(Problem::of_usage(what, "give a port as well, or raise --limit"));
+            return Err(Refused::new(what, "give a port as well, or raise --limit"));
         }
         Ok(())
     }
@@ -152,10 +151,4 @@ impl Ends {
         };
         self.each.into_iter().flatten().any(is) || is_in_block().unwrap_or(false)
     }
-}
-
-/// A file that cannot be read.
-pub(super) fn failed(path: &Path, error: &std::io::Error) -> Problem {
-    Problem::of_usage(format!("cannot read: {error}"), "name a file of the collector of logs")
-        .at("file", path.display())
 }

@@ -11,24 +11,28 @@
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use crate::problem::Problem;
-
 mod elements;
+pub mod fuzz;
 mod ipfix;
 mod messages;
+mod refused;
 mod search;
+mod source;
 mod syslog;
 mod templates;
 
 use self::ipfix::Collected;
+pub use self::refused::Refused;
 pub use self::search::Question;
-use self::search::{Life, Search, Subject, failed};
+use self::search::{Life, Search, Subject};
+use self::source::{Source, reopened};
 
 /// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The entries that were there at that time.
     pub entries: Vec<Value>,
@@ -40,45 +44,47 @@ pub struct Found {
 ///
 /// # Errors
 /// A file that cannot be read, a table of which logs tell nothing, or too many entries.
-pub fn ask(files: &[PathBuf], question: &Question<'_>) -> Result<Found, Problem> {
-    let kind = kind_of(question.table)?;
-    let mut search = Search::new(question, kind);
+pub fn ask(files: &[PathBuf], question: &Question<'_>) -> Result<Found, Refused> {
+    let mut search = Search::new(question, kind_of(question.table)?);
     let mut collected = Collected::default();
-    for file in files {
-        read(file, &mut search, &mut collected)?;
+    for path in files {
+        let file = File::open(path).map_err(|error| Refused::unreadable(path, &error))?;
+        let source = Source { path, again: &|place| reopened(path, place) };
+        read(file, &source, &mut search, &mut collected)?;
     }
+    Ok(found(search, collected))
+}
+
+fn found(search: Search<'_>, collected: Collected) -> Found {
     let remarks = search.remark().into_iter().chain(collected.remarks()).collect();
     let entries = search.lives.into_iter().map(|(subject, life)| entry(subject, &life)).collect();
-    Ok(Found { entries, remarks })
+    Found { entries, remarks }
 }
 
 /// What events of the things in a table are called.
-fn kind_of(table: &str) -> Result<&'static str, Problem> {
-    Ok(match table {
-        "sessions" => "session",
-        "mappings" => "mapping",
-        "blocks" => "block",
-        "subscribers" => "address",
-        _ => {
-            let what = format!("logs tell nothing of the table `{table}`");
-            return Err(Problem::of_usage(
-                what,
-                "ask for sessions, mappings, blocks or subscribers",
-            ));
-        }
+fn kind_of(table: &str) -> Result<&'static str, Refused> {
+    let is_it = |(name, _): &&(&str, &str)| *name == table;
+    TABLES.iter().find(is_it).map(|(_, kind)| *kind).ok_or_else(|| {
+        let what = format!("logs tell nothing of the table `{table}`");
+        Refused::new(what, "ask for sessions, mappings, blocks or subscribers")
     })
 }
 
 /// Reads a file in the form that its beginning has: no text has a zero byte.
-fn read(path: &Path, search: &mut Search<'_>, collected: &mut Collected) -> Result<(), Problem> {
-    let mut file = File::open(path).map_err(|error| failed(path, &error))?;
+fn read(
+    mut file: impl Read,
+    source: &Source<'_>,
+    search: &mut Search<'_>,
+    collected: &mut Collected,
+) -> Result<(), Refused> {
     let mut head = Vec::new();
-    file.by_ref().take(HEAD_LEN).read_to_end(&mut head).map_err(|error| failed(path, &error))?;
+    let begun = file.by_ref().take(HEAD_LEN).read_to_end(&mut head);
+    begun.map_err(|error| Refused::unreadable(source.path, &error))?;
     let is_text = !head.contains(&0);
     let whole = Cursor::new(head).chain(file);
     match is_text {
-        true => syslog::read(BufReader::new(whole), path, search),
-        false => collected.read(whole, path, search),
+        true => syslog::read(BufReader::new(whole), source.path, search),
+        false => collected.read(whole, source, search),
     }
 }
 
@@ -91,6 +97,14 @@ fn entry(subject: Subject, life: &Life) -> Value {
     entry.insert("worker".to_owned(), json!(subject.worker));
     Value::Object(entry)
 }
+
+/// The tables of which logs tell, with what events of the things in them are called.
+const TABLES: [(&str, &str); 4] = [
+    ("sessions", "session"),
+    ("mappings", "mapping"),
+    ("blocks", "block"),
+    ("subscribers", "address"),
+];
 
 /// Bytes of a file's beginning by which its form is told.
 const HEAD_LEN: u64 = 512;

@@ -6,19 +6,19 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::elements::{Record, Slot};
-use super::messages::u16_at;
+use crate::elements::{Record, Slot};
+use crate::messages::u16_at;
 
 /// The templates that are known, by observation domain and identifier.
 #[derive(Default)]
-pub(super) struct Templates {
+pub(crate) struct Templates {
     known: HashMap<(u32, u16), Rc<Template>>,
     /// Pieces of all of them.
     pieces: usize,
 }
 
 /// Of what a record consists.
-pub(super) struct Template {
+pub(crate) struct Template {
     /// What each piece is, where it matters, and its length in bytes, or [`VARIABLE`].
     pieces: Vec<(Option<Slot>, u16)>,
     /// The shortest record in bytes.
@@ -27,7 +27,7 @@ pub(super) struct Template {
 
 /// More templates than any exporter has.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooMany;
+pub(crate) struct TooMany;
 
 impl Templates {
     /// The one of a set of records.
@@ -91,7 +91,7 @@ impl Templates {
 
 /// Which of two templates of a name is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     /// The one that was told first.
     First,
     /// The one that was told last.
@@ -100,7 +100,7 @@ pub(super) enum Keep {
 
 impl Template {
     /// The pieces of a template, and what follows them; none where the set ends before, or where
-    /// a record could have no bytes.
+    /// a record, or a value that matters, could have no bytes.
     fn read(mut set: &[u8], count: u16) -> Option<(Template, &[u8])> {
         let mut template = Template { pieces: Vec::new(), len_min: 0 };
         for _ in 0..count {
@@ -109,6 +109,13 @@ impl Template {
             let is_of_enterprise = number & ENTERPRISE != 0;
             set = set.get(if is_of_enterprise { 8 } else { 4 }..)?;
             let slot = Slot::of(number).filter(|_| !is_of_enterprise);
+            if len == 0 {
+                // Else a byte of a record could take as long as thousands of pieces.
+                match slot {
+                    Some(_) => return None,
+                    None => continue,
+                }
+            }
             template.pieces.push((slot, len));
             template.len_min += if len == VARIABLE { 1 } else { usize::from(len) };
         }
@@ -154,7 +161,7 @@ fn value(bytes: &[u8], len: u16) -> Option<(&[u8], &[u8])> {
 }
 
 /// The lowest identifier of a set of records (RFC 7011 section 3.3.2).
-pub(super) const DATA_MIN: u16 = 256;
+pub(crate) const DATA_MIN: u16 = 256;
 /// The bit of an element of an enterprise (RFC 7011 section 3.2).
 const ENTERPRISE: u16 = 1 << 15;
 /// The length of a piece whose values tell theirs (RFC 7011 section 7).
@@ -223,6 +230,7 @@ mod tests {
             &template(300, &[(230, 0)])[..],
             &template(255, &[(230, 1)]),
             &template(300, &[(230, 1), (4, 1)])[..11],
+            &template(300, &[(82, 1), (230, 0)]),
             &[1, 44, 255, 255, 0, 230, 0, 1],
             &[0, 0, 0, 0, 1],
         ] {

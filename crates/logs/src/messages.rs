@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read};
 use std::iter::from_fn;
 
 /// The messages of a file.
-pub(super) struct Messages<R> {
+pub(crate) struct Messages<R> {
     source: R,
     buffer: Vec<u8>,
     /// What of the buffer is not read yet.
@@ -24,7 +24,7 @@ pub(super) struct Messages<R> {
 
 /// Bytes that were no message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Damage {
+pub(crate) struct Damage {
     /// How many.
     pub bytes: u64,
     /// Where in the file the first of them is.
@@ -33,7 +33,7 @@ pub(super) struct Damage {
 
 /// A message.
 #[derive(Clone, Copy)]
-pub(super) struct Message<'a>(&'a [u8]);
+pub(crate) struct Message<'a>(&'a [u8]);
 
 impl<R: Read> Messages<R> {
     /// Those of a file from a place on.
@@ -142,7 +142,7 @@ impl<'a> Message<'a> {
 }
 
 /// A number at a place.
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 

@@ -1,0 +1,114 @@
+//! Peers that operators add and take away while the reflector runs, beside those of the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use controller_kit::Unanswered;
+use protocol_kit::Time;
+use serde_json::Map;
+
+use super::RouteReflector;
+use super::obeying::Done;
+use super::reloading::of_listeners;
+use crate::asked::peer;
+use crate::commands::Named;
+use crate::config::{Config, PeerKeys};
+
+/// What operators have changed of the peers of the file.
+#[derive(Debug)]
+pub(super) struct Changes {
+    /// Those of the file.
+    file: Vec<PeerKeys>,
+    added: BTreeMap<IpAddr, PeerKeys>,
+    removed: BTreeSet<IpAddr>,
+    /// The keys of MD5 and the least Time To Live that listeners have.
+    of_listeners: (Option<u8>, BTreeMap<IpAddr, String>),
+}
+
+impl Changes {
+    /// Nothing.
+    pub fn new(config: &Config) -> Changes {
+        let (ttl_min, signed) = of_listeners(config);
+        let signed = signed.into_iter().map(|(address, key)| (address, key.clone())).collect();
+        let (file, of_listeners) = (config.peers.clone(), (ttl_min, signed));
+        Changes { file, added: BTreeMap::new(), removed: BTreeSet::new(), of_listeners }
+    }
+
+    /// Adds what was changed to another file: peers that were added stay unless the file has their
+    /// address, and those that were removed stay away while the file says the same of them.
+    pub fn apply(&mut self, file: &Config) -> Config {
+        let Changes { file: before, added, removed, .. } = self;
+        let before = std::mem::replace(before, file.peers.clone());
+        let is_same = |address: &IpAddr| {
+            let find = |all: &[PeerKeys]| all.iter().find(|one| one.address == *address).cloned();
+            find(&before) == find(&file.peers)
+        };
+        removed.retain(is_same);
+        added.retain(|address, _| file.peers.iter().all(|one| one.address != *address));
+        let of_file = file.peers.iter().filter(|one| !removed.contains(&one.address));
+        let peers = of_file.chain(added.values()).cloned().collect();
+        Config { peers, ..file.clone() }
+    }
+
+    /// Whether listeners do what is said of a peer: they are not opened anew for one.
+    fn fits(&self, keys: &PeerKeys) -> bool {
+        let (ttl_min, signed) = &self.of_listeners;
+        let own = Some(keys.ttl_min).filter(|least| *least > 0);
+        own == *ttl_min && signed.get(&keys.address) == keys.md5.as_ref()
+    }
+}
+
+impl RouteReflector {
+    /// Adds a peer, which is looked for at once.
+    pub(super) fn add_peer(&mut self, keys: PeerKeys, now: Time) -> Done {
+        let address = keys.address;
+        if self.config.peers.iter().any(|one| one.address == address) {
+            let remedy = format!("take it away first: `plumbline set remove-peer peer={address}`");
+            return Err(Unanswered::new(format!("there is a peer {address}"), remedy));
+        }
+        let mut config = self.config.clone();
+        config.peers.push(keys.clone());
+        config.check().map_err(|bad| Unanswered::new(bad.to_string(), bad.remedy))?;
+        if !config.listen.is_empty() && !self.changes.fits(&keys) {
+            let what = "where connections are accepted, `md5` and `ttl-min` stay as they are";
+            let remedy = "write the peer into the file and reload it: all sessions begin anew";
+            return Err(Unanswered::new(what, remedy));
+        }
+        // One that a network has let in gives way to the one that is named.
+        if let Some(number) = self.peers.of_address(address) {
+            self.remove(number, now);
+        }
+        if self.peers.add(&config, &keys, None, &mut self.random).is_none() {
+            let remedy = "take away one that is not needed: `plumbline set remove-peer`";
+            return Err(Unanswered::new("there is no room for another peer", remedy));
+        }
+        self.config = config;
+        self.changes.removed.remove(&address);
+        self.changes.added.insert(address, keys);
+        self.changed(format!("peer {address} is added"), now)
+    }
+
+    /// Takes a peer away for good.
+    pub(super) fn remove_peer(&mut self, Named { peer: text }: &Named, now: Time) -> Done {
+        let number = peer(self.seen(now), text)?;
+        let found = self.peers.get(number).filter(|entry| entry.network.is_none());
+        let Some(address) = found.map(|entry| entry.peer.config().peer) else {
+            let what = format!("{text} is not named, but of a network of `dynamic`");
+            let remedy = format!("keep it away by `plumbline set shut-peer peer={text}`");
+            return Err(Unanswered::new(what, remedy));
+        };
+        self.remove(number, now);
+        self.config.peers.retain(|one| one.address != address);
+        if self.changes.added.remove(&address).is_none() {
+            self.changes.removed.insert(address);
+        }
+        self.changed(format!("peer {address} is removed"), now)
+    }
+
+    fn changed(&mut self, text: String, now: Time) -> Done {
+        self.restarting.has_happened = true;
+        self.change_collectors(now);
+        self.lines.order(now, text);
+        Ok(Map::new())
+    }
+}

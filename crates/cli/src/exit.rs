@@ -17,7 +17,7 @@ pub enum Exit {
     Invalid,
     /// The machine, the disk or the device failed.
     Environment,
-    /// A threshold of the scenario was not met.
+    /// A threshold of the scenario, or a condition of a comparison, was not met.
     ThresholdMissed,
     /// The user stopped the program.
     Interrupted,
@@ -31,7 +31,7 @@ Exit codes:
   2    invalid input: the command line or the scenario file
   3    a measurement is not valid; the report says why
   4    the environment failed: disk, memory, device
-  5    a threshold of the scenario was not met
+  5    a threshold of the scenario, or of --fail-if, was not met
   130  stopped by Ctrl-C; finished measurements are kept";
 
 impl Exit {

@@ -124,7 +124,7 @@ pub(crate) fn thresholds(record: &RunRecord) -> Option<Pivot> {
 }
 
 /// One sentence for a comparison, including its cell.
-pub(crate) fn comparison_words(comparison: &Comparison) -> String {
+pub fn comparison_words(comparison: &Comparison) -> String {
     let place = match verdicts::place(comparison) {
         None => comparison.method.clone(),
         Some(place) => format!("{place}, {}", comparison.method),

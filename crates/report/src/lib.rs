@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 
 use measure::record::RunRecord;
 
+pub use details::comparison_words;
 pub use error::ReportError;
 pub use exporter::Exporter;
 pub use folder::write_whole;

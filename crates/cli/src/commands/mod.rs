@@ -5,6 +5,7 @@ mod bgp;
 mod capture;
 mod check;
 mod doctor;
+mod fail_if;
 mod list;
 mod nat;
 mod report;

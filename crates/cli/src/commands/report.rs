@@ -13,6 +13,7 @@ use measure::record::{RunRecord, compare_runs};
 use report::{EXPORTERS, Exporter, write_whole};
 use serde_json::json;
 
+use super::fail_if::FailIf;
 use crate::browser::print_to_pdf;
 use crate::exit::Exit;
 use crate::locate::{Located, RUNS_DIR, locate};
@@ -25,8 +26,8 @@ use crate::stop::on_ctrl_c_saying;
 /// A run is named by its folder, by its run.json (or run.json.gz), by the name of its folder in
 /// --runs-dir, or by `latest`. For one run, the command prints the result and writes all files
 /// except the record again.
-/// For several runs, it compares each with the first: a difference counts as a change only if it
-/// exceeds the noise of the repetitions.
+/// For several runs, it compares each with the first: faster, slower, the same within 5 %, or
+/// inconclusive if the noise of the repetitions may hide a change.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -46,6 +47,10 @@ pub struct Args {
     /// Print the page as PDF with a headless Chromium, if one is installed
     #[arg(long, conflicts_with = "format")]
     pdf: bool,
+    /// End with 5 if the ratio of a figure to that of the first run is beyond this limit, and noise
+    /// does not explain it: METHOD.FIGURE < RATIO, or >
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<FailIf>,
     /// Print the record, or the comparisons, as JSON on standard output
     #[arg(long, conflicts_with_all = ["format", "pdf", "output"])]
     json: bool,
@@ -60,6 +65,7 @@ Examples:
   plumbline report latest
   plumbline report latest --format jsonl --output - | jq 'select(.record == \"figure\")'
   plumbline report runs/before runs/after --output comparison.html
+  plumbline report runs/before latest --fail-if 'capacity.function < 0.95'
   plumbline report latest --pdf --output report.pdf";
 
 /// Runs `plumbline report`.
@@ -71,6 +77,10 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         args.runs.iter().map(|run| locate(run, &args.runs_dir)).collect::<Result<_, _>>()?;
     let records: Vec<RunRecord> = found.iter().map(Located::read).collect::<Result<_, _>>()?;
     match (records.as_slice(), found.first()) {
+        ([_], _) if !args.fail_if.is_empty() => {
+            let what = "--fail-if compares runs, and there is one only";
+            Err(Problem::of_usage(what, "name the run to compare with in front of it"))
+        }
         ([record], Some(located)) => one(args, located, record),
         _ => several(args, &records),
     }
@@ -114,12 +124,17 @@ fn several(args: &Args, records: &[RunRecord]) -> Result<Exit, Problem> {
         return Err(Problem::of_usage(what, "name one run, or use --json for the comparison"));
     }
     let [first, others @ ..] = records else { return Ok(Exit::Passed) };
+    let comparisons: Vec<_> = others.iter().flat_map(|other| compare_runs(other, first)).collect();
+    let failed: Vec<Vec<String>> =
+        args.fail_if.iter().map(|one| one.judge(&comparisons)).collect::<Result<_, _>>()?;
+    let exit = match failed.iter().all(Vec::is_empty) {
+        true => Exit::Passed,
+        false => Exit::ThresholdMissed,
+    };
     if args.json {
-        let comparisons: Vec<_> =
-            others.iter().flat_map(|other| compare_runs(other, first)).collect();
         let runs: Vec<_> = records.iter().map(about).collect();
-        print_json(&json!({"runs": runs, "comparisons": comparisons}))?;
-        return Ok(Exit::Passed);
+        print_json(&json!({"runs": runs, "comparisons": comparisons, "failed": failed.concat()}))?;
+        return Ok(exit);
     }
     let default = if args.pdf { "comparison.pdf" } else { "comparison.html" };
     let target = args.output.clone().unwrap_or_else(|| PathBuf::from(default));
@@ -129,7 +144,10 @@ fn several(args: &Args, records: &[RunRecord]) -> Result<Exit, Problem> {
     let page = report::comparison_page(records);
     let content = if args.pdf { print_to_pdf(&page, &stop())? } else { page };
     put(&target, &content)?;
-    Ok(Exit::Passed)
+    for line in failed.concat() {
+        tell(&format!("failed: {line}\n"));
+    }
+    Ok(exit)
 }
 
 /// The facts of a run in the JSON of a comparison. Comparisons name the run by its start time.

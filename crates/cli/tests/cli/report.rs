@@ -112,6 +112,18 @@ fn runs_are_compared_with_the_first_and_noise_is_no_change() {
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(2));
     let comparisons = json["comparisons"].as_array().expect("a list");
     assert!(comparisons.iter().any(|one| one["is_change"] == true), "{comparisons:?}");
+    let judged = |name: &str, condition: &str| {
+        run(folder.path(), &["report", "before", name, "--fail-if", condition])
+    };
+    judged("same", "capacity.function < 0.95").expect(0);
+    judged("faster", "capacity.function < 0.95").expect(0);
+    let ended = judged("faster", "capacity.function > 1.1").expect(5);
+    assert!(ended.stderr.contains("failed: capacity.function > 1.1: "), "{}", ended.stderr);
+    let ended = judged("same", "capacity.funktion < 0.95").expect(2);
+    assert!(ended.stderr.contains("capacity.function"), "{}", ended.stderr);
+    judged("same", "capacity < 0.95").expect(2);
+    let ended = run(folder.path(), &["report", "same", "--fail-if", "a.b < 1"]).expect(2);
+    assert!(ended.stderr.contains("one only"), "{}", ended.stderr);
     let ended = run(folder.path(), &["report", "before", "same", "-f", "csv"]).expect(2);
     assert!(ended.stderr.contains("takes one run only"), "{}", ended.stderr);
 }

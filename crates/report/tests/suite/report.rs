@@ -341,3 +341,33 @@ fn a_record_without_cells_still_renders() {
     assert_eq!(file("csv", &record).lines().count(), 1);
     assert!(report::terminal::render(&record, 80).starts_with("Nothing was measured."));
 }
+
+#[test]
+fn cells_of_several_benchmarks_are_compared_each_with_its_own() {
+    let of = |factor: f64| {
+        let mut record = fixture::record();
+        let mut cells = record.cells.clone();
+        cells.truncate(1);
+        cells.push(cells[0].clone());
+        for (cell, (name, own)) in cells.iter_mut().zip([("ipv4", 1.0), ("ipv6", 0.5)]) {
+            cell.benchmark = name.into();
+            for figure in cell.outcomes.iter_mut().flat_map(|outcome| &mut outcome.figures) {
+                (figure.value, figure.spread) = (figure.value * own * factor, None);
+            }
+        }
+        record.cells = cells;
+        record
+    };
+    let text = report::compared::render(&[of(1.0), of(2.0)], 200);
+    let line = |name: &str| {
+        let mut rows = text.lines().filter(|line| line.trim_start().starts_with(name));
+        rows.find(|line| line.contains("Mpps")).unwrap_or_else(|| panic!("{name}: {text}"))
+    };
+    let figures = |name: &str| {
+        let words = line(name).split_whitespace().collect::<Vec<_>>();
+        let at = words.iter().position(|word| *word == "Mpps").expect("a rate");
+        words[at - 1].parse::<f64>().expect("a number")
+    };
+    let (v4, v6) = (figures("ipv4"), figures("ipv6"));
+    assert!((v4 / v6 - 2.0).abs() < 0.01, "{v4} and {v6} in {text}");
+}

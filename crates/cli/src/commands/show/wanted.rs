@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::problem::Problem;
 
-/// Which entries of which table are wanted: its name, what is sought, and by what they are chosen.
-/// A policy is a table with its name as a filter, and the route in front.
+/// Which entries of which table a person wants: its name, what is sought, and by what they are
+/// chosen.
+pub(super) type Wanted = (String, Option<String>, BTreeMap<String, String>);
+
+/// Reads which entries are wanted. A policy is a table with its name as a filter, and the route in
+/// front.
 pub(super) fn wanted(
     (name, is_policy): (String, bool),
     sought: Option<&String>,
     words: &[String],
-) -> Result<(String, Option<String>, BTreeMap<String, String>), Problem> {
+) -> Result<Wanted, Problem> {
     let (mut words, mut sought) = (words.iter().peekable(), sought.cloned());
     if is_policy {
         let route = words.next_if(|word| !word.contains('='));

@@ -17,11 +17,11 @@ use crate::remote::Which;
 /// Changes a running daemon: applies an update of its function, has a controller do something, or
 /// reloads the whole file.
 ///
-/// A change is the name of an update or command and its keys, or the same as JSON. A file of changes has one
-/// a line in either form, and goes to the daemon as a whole. Those that are refused are told by
-/// their lines, and the others take effect. Three words address the daemon itself: `reload` reads
-/// the file again and applies the differences, `save` writes the state file, `stop` stops the
-/// daemon cleanly.
+/// A change is the name of an update or command and its keys, or the same as JSON. A file of
+/// changes has one a line in either form, and goes to the daemon as a whole. Those that are refused
+/// are told by their lines, and the others take effect. Three words address the daemon itself:
+/// `reload` reads the file again and applies the differences, `save` writes the state file, `stop`
+/// stops the daemon cleanly.
 #[derive(clap::Args)]
 #[command(after_help = after_help())]
 pub struct Args {

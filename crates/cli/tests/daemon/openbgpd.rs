@@ -41,8 +41,8 @@ protocol bgp reflector {
 }
 ";
 
-/// OpenBGPD, with a `/run` of its own for its processes. It has a session for each of IPv4 and IPv6:
-/// over one for both it tells no next hop for IPv6.
+/// OpenBGPD, with a `/run` of its own for its processes. It has a session for each of IPv4 and
+/// IPv6: over one for both it tells no next hop for IPv6.
 struct Openbgpd<'a> {
     lab: &'a Lab,
     namespace: Namespace,

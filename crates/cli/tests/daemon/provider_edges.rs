@@ -161,9 +161,10 @@ fn sessions(lab: &Lab, reflector: &Child, edge: &Edge) -> Option<u64> {
     all.iter().find(|peer| peer["address"] == *address)?["sessions"].as_u64()
 }
 
-/// - `route-reflector`, RFC 4364, RFC 4659 and RFC 7432: three provider edges of FRR have each other's routes
-///   of VPNs and of EVPN, lose what is withdrawn or whose session ends, and have it again; they are
-///   told all of it again when they ask (RFC 7313), and tshark finds nothing malformed
+/// - `route-reflector`, RFC 4364, RFC 4659 and RFC 7432: three provider edges of FRR have each
+///   other's routes of VPNs and of EVPN, lose what is withdrawn or whose session ends, and have it
+///   again; they are told all of it again when they ask (RFC 7313), and tshark finds nothing
+///   malformed
 #[test]
 fn provider_edges_of_frr_exchange_routes_of_vpns_and_evpn() {
     let Some(lab) = lab_with_daemons() else { return };

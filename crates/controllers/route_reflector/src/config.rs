@@ -110,7 +110,8 @@ pub struct Config {
     /// Files of MRT (RFC 6396) with what peers have told; none without a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mrt: Option<MrtKeys>,
-    /// Collectors of BMP (RFC 7854), which are told the best path of each route, or what peers tell.
+    /// Collectors of BMP (RFC 7854), which are told the best path of each route, or what peers
+    /// tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub bmp: Vec<BmpKeys>,

@@ -1,8 +1,8 @@
 //! The body of the fuzz target: the reflector beside a plain one, by what bytes describe.
 //!
 //! The files in reading order: [`path`] has paths, [`model`] is the plain reflector, [`policy`] has
-//! its policies, [`wire`] makes UPDATEs of what it has, `several` identifies paths, [`step`] is what
-//! happens, [`trial`] sets both beside each other.
+//! its policies, [`wire`] makes UPDATEs of what it has, `several` identifies paths, [`step`] is
+//! what happens, [`trial`] sets both beside each other.
 
 use protocol_bgp::capabilities::Role;
 use protocol_kit::Random;

@@ -53,9 +53,11 @@ mod others;
 
 mod obeying;
 
+mod changes;
+
 mod changing;
 
-use changing::Changes;
+use changes::Changes;
 
 /// The route reflector.
 pub struct RouteReflector {

@@ -489,13 +489,6 @@ impl Reflector {
             })
     }
 
-    /// Returns about how many bytes of memory it has.
-    pub fn memory(&self) -> usize {
-        let ribs: usize = self.ribs.iter().map(|rib| rib.family.memory()).sum();
-        let others = self.rests.memory() + self.sets.memory() + self.refused.memory();
-        ribs + self.attributes.memory() + others
-    }
-
     /// Returns the place up to which changes of a family are noted.
     pub fn end(&self, family: Family) -> Place {
         self.ribs[family as usize].family.log().end()

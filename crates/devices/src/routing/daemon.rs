@@ -1,7 +1,8 @@
 //! A daemon of BGP in a process of its own: started in a private folder, killed, started again.
 //!
 //! It runs in the network namespace of this process, bound to it: the kernel kills it when this
-//! process ends. Ready is a daemon that listens, by the kernel's word, and has said what it says then.
+//! process ends. Ready is a daemon that listens, by the kernel's word, and has said what it says
+//! then.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;

@@ -192,7 +192,7 @@ pub fn reflected(path: &Attributes, teller: Ipv4Addr, cluster: Ipv4Addr) -> Attr
 }
 
 /// NO_ADVERTISE (RFC 1997).
-const NO_ADVERTISE: u32 = 0xffff_ff02;
+pub(crate) const NO_ADVERTISE: u32 = 0xffff_ff02;
 
 #[cfg(test)]
 mod tests {

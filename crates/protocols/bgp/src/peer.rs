@@ -234,8 +234,8 @@ impl Peer {
         self.end(&Notification::with_text(ADMINISTRATIVE_RESET, text), now, sink);
     }
 
-    /// Ends whatever there is with the peer, which is told an operator's text and keeps nothing (RFC
-    /// 8538 section 3), and looks for it at once, however often that was in vain.
+    /// Ends whatever there is with the peer, which is told an operator's text and keeps nothing
+    /// (RFC 8538 section 3), and looks for it at once, however often that was in vain.
     pub fn renew(&mut self, text: &str, now: Time, sink: &mut Sink<'_>) {
         self.quit(&Notification::with_text(ADMINISTRATIVE_RESET, text), now, sink);
         self.start(now);

@@ -191,8 +191,8 @@ impl Model {
         })
     }
 
-    /// Whether a path of a peer is about to go: all are of one whose session is to end, and those of
-    /// another AS that say so.
+    /// Whether a path of a peer is about to go: all are of one whose session is to end, and those
+    /// of another AS that say so.
     fn is_going(&self, peer: u16, path: &Attributes) -> bool {
         let is_external = matches!(self.peers[usize::from(peer)].0, Is::OfOtherAs(_));
         self.drained.contains(&peer) || is_external && path.communities.contains(&GOING)

@@ -17,3 +17,8 @@ pub struct Attributes {
 
 /// The length and the address of a prefix.
 pub type Prefix = (u8, [u8; 4]);
+
+/// The prefix of a number.
+pub fn prefix(number: u8) -> Prefix {
+    (24, [198, 51, number, 0])
+}

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::path::{Attributes, Prefix};
 use super::wire::TARGETS;
 use crate::config::{PolicyKeys, RuleKeys, SetKeys, Then, Verdict};
+use crate::policy::Groups;
 
 /// What a policy has made of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,3 +208,12 @@ const FAMILY: &str = "ipv4-unicast";
 
 /// How the text of a route target begins.
 const TARGET: &str = "target:";
+
+/// The groups of peers.
+pub fn groups() -> Groups {
+    let mut groups = Groups::default();
+    for name in ["a", "b"] {
+        groups.number(name);
+    }
+    groups
+}

@@ -11,7 +11,8 @@ use protocol_bgp::rules::Reading;
 use protocol_bgp::update::Scan;
 
 use super::model::{Attributes, Is, Model, Prefix, asks_for, group};
-use super::policy::draw;
+pub use super::path::prefix;
+use super::policy::{draw, groups};
 use super::several::Several;
 pub use super::step::Step;
 use super::wire::{self, Paths};
@@ -20,7 +21,7 @@ use crate::groups::Identity;
 use crate::groups::group::Limits;
 use crate::leaks::Relation;
 use crate::own::{Kind, Lowers, Own, Source};
-use crate::policy::{Groups, Policy};
+use crate::policy::Policy;
 use crate::reflector::Reflector;
 use crate::table::Rules;
 
@@ -466,11 +467,6 @@ impl Trial {
 /// Prefixes, each with the identifier of a path.
 type Told = Vec<(Prefix, u32)>;
 
-/// The prefix of a number.
-pub fn prefix(number: u8) -> Prefix {
-    (24, [198, 51, number, 0])
-}
-
 fn is_external(peer: u16) -> bool {
     peer < STRANGER && kind(peer) == Kind::External
 }
@@ -489,15 +485,6 @@ fn source(kind: Kind, identifier: u32, peer: u16, lowers: Lowers) -> Source {
         name => groups().number(name),
     };
     Source { kind, identifier, address: u128::from(peer), group, lowers }
-}
-
-/// The groups of peers.
-fn groups() -> Groups {
-    let mut groups = Groups::default();
-    for name in ["a", "b"] {
-        groups.number(name);
-    }
-    groups
 }
 
 /// Peers that ask for no route targets, and are told everything.

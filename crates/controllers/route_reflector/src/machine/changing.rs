@@ -1,62 +1,14 @@
 //! Peers that operators add and take away while the reflector runs, beside those of the file.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-
 use controller_kit::Unanswered;
 use protocol_kit::Time;
 use serde_json::Map;
 
 use super::RouteReflector;
 use super::obeying::Done;
-use super::reloading::of_listeners;
 use crate::asked::peer;
 use crate::commands::Named;
-use crate::config::{Config, PeerKeys};
-
-/// What operators have changed of the peers of the file.
-#[derive(Debug)]
-pub(super) struct Changes {
-    /// Those of the file.
-    file: Vec<PeerKeys>,
-    added: BTreeMap<IpAddr, PeerKeys>,
-    removed: BTreeSet<IpAddr>,
-    /// The keys of MD5 and the least Time To Live that listeners have.
-    of_listeners: (Option<u8>, BTreeMap<IpAddr, String>),
-}
-
-impl Changes {
-    /// Nothing.
-    pub fn new(config: &Config) -> Changes {
-        let (ttl_min, signed) = of_listeners(config);
-        let signed = signed.into_iter().map(|(address, key)| (address, key.clone())).collect();
-        let (file, of_listeners) = (config.peers.clone(), (ttl_min, signed));
-        Changes { file, added: BTreeMap::new(), removed: BTreeSet::new(), of_listeners }
-    }
-
-    /// Adds what was changed to another file: peers that were added stay unless the file has their
-    /// address, and those that were removed stay away while the file says the same of them.
-    pub fn apply(&mut self, file: &Config) -> Config {
-        let Changes { file: before, added, removed, .. } = self;
-        let before = std::mem::replace(before, file.peers.clone());
-        let is_same = |address: &IpAddr| {
-            let find = |all: &[PeerKeys]| all.iter().find(|one| one.address == *address).cloned();
-            find(&before) == find(&file.peers)
-        };
-        removed.retain(is_same);
-        added.retain(|address, _| file.peers.iter().all(|one| one.address != *address));
-        let of_file = file.peers.iter().filter(|one| !removed.contains(&one.address));
-        let peers = of_file.chain(added.values()).cloned().collect();
-        Config { peers, ..file.clone() }
-    }
-
-    /// Whether listeners do what is said of a peer: they are not opened anew for one.
-    fn fits(&self, keys: &PeerKeys) -> bool {
-        let (ttl_min, signed) = &self.of_listeners;
-        let own = Some(keys.ttl_min).filter(|least| *least > 0);
-        own == *ttl_min && signed.get(&keys.address) == keys.md5.as_ref()
-    }
-}
+use crate::config::PeerKeys;
 
 impl RouteReflector {
     /// Adds a peer, which is looked for at once.
@@ -83,8 +35,7 @@ impl RouteReflector {
             return Err(Unanswered::new("there is no room for another peer", remedy));
         }
         self.config = config;
-        self.changes.removed.remove(&address);
-        self.changes.added.insert(address, keys);
+        self.changes.add(keys);
         self.changed(format!("peer {address} is added"), now)
     }
 
@@ -99,9 +50,7 @@ impl RouteReflector {
         };
         self.remove(number, now);
         self.config.peers.retain(|one| one.address != address);
-        if self.changes.added.remove(&address).is_none() {
-            self.changes.removed.insert(address);
-        }
+        self.changes.remove(address);
         self.changed(format!("peer {address} is removed"), now)
     }
 

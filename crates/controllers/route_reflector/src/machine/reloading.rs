@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use protocol_kit::Time;
 
 use super::RouteReflector;
+use super::changes::of_listeners;
 use crate::config::{Config, PeerKeys};
 use crate::peers::Wishes;
 use crate::policy::Policies;
@@ -105,15 +106,4 @@ fn goes_on(one: Option<&&PeerKeys>, other: &PeerKeys) -> bool {
 
 fn by_address(config: &Config) -> BTreeMap<IpAddr, &PeerKeys> {
     config.peers.iter().map(|keys| (keys.address, keys)).collect()
-}
-
-/// What listeners have of peers.
-pub(super) fn of_listeners(config: &Config) -> (Option<u8>, Vec<(IpAddr, &String)>) {
-    if config.listen.is_empty() {
-        return (None, Vec::new());
-    }
-    let signed = config.peers.iter().filter_map(|keys| Some((keys.address, keys.md5.as_ref()?)));
-    let mut signed: Vec<_> = signed.collect();
-    signed.sort_unstable();
-    (config.peers.first().map(|keys| keys.ttl_min).filter(|least| *least > 0), signed)
 }

@@ -1,11 +1,12 @@
-//! What peers tell, on its way to a collector: UPDATEs as they come, and the table at the beginning.
+//! What peers tell, on its way to a collector: UPDATEs as they come, and the table at the
+//! beginning.
 //!
 //! ```text
 //!  UPDATEs, sessions, once for all collectors --> queue, bounded --+--> the collector
 //!  table --walk, a bounded part a turn, while little waits ---------'
 //! ```
-//! Both are told as they stand at the moment, one behind the other, so that the last word on a route
-//! is right. A collector for which more than has room waits loses its session.
+//! Both are told as they stand at the moment, one behind the other, so that the last word on a
+//! route is right. A collector for which more than has room waits loses its session.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -1,15 +1,13 @@
 //! What peers tell reaches the collectors that are told it.
 
 use protocol_bgp::ended::Ended;
-use protocol_bgp::families::{FAMILIES, Family};
 use protocol_bgp::negotiated::Negotiated;
 use protocol_bgp::rules::Reading;
-use protocol_bmp::message::Figure;
 use protocol_kit::{Bytes, Time};
 
 use super::Monitors;
 use super::speakers::{Ends, Speaker};
-use crate::reflector::{Gone, Reflector};
+use crate::reflector::Gone;
 
 impl Monitors {
     /// Whether some collector is told what peers tell.
@@ -75,13 +73,4 @@ impl Monitors {
         let up = self.all.iter_mut().filter(|monitor| monitor.collector.is_up());
         up.filter_map(|monitor| monitor.heard.as_mut()).for_each(|heard| heard.push(&out));
     }
-}
-
-/// How many routes a peer has told.
-pub(super) fn figures_of(reflector: &Reflector, peer: u16) -> Vec<Figure> {
-    let counts = FAMILIES.iter().map(|row| (row.family, reflector.told_by(peer, row.family)));
-    let counts: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
-    let all = Figure::AdjRibIn(counts.iter().map(|(_, count)| u64::from(*count)).sum());
-    let of = |(family, count): (Family, u32)| Figure::AdjRibInOf(family, count.into());
-    std::iter::once(all).chain(counts.into_iter().map(of)).collect()
 }

@@ -11,9 +11,9 @@
 //!
 //! What peers tell goes to those that want it (Adj-RIB-In) in a queue of its own.
 //!
-//! The files in reading order: [`keys`] is what an operator says, `speakers` are peers as collectors
-//! are told of them, `heard` is what waits for a collector of that, `hearing` what
-//! they tell, [`Monitors`] has both.
+//! The files in reading order: [`keys`] is what an operator says, `speakers` are peers as
+//! collectors are told of them, `heard` is what waits for a collector of that, `hearing` what they
+//! tell, [`Monitors`] has both.
 
 pub mod keys;
 
@@ -214,7 +214,7 @@ impl Monitors {
                 if let Some(heard) = &mut monitor.heard {
                     let mut out = Vec::new();
                     for (peer, speaker) in speakers {
-                        let figures = hearing::figures_of(reflector, *peer);
+                        let figures = speakers::figures_of(reflector, *peer);
                         message::statistics(&speaker.header(micros), &figures, &mut out);
                     }
                     heard.push(&Bytes::from(out));

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 
 use protocol_bgp::builder::{Builder, Writing};
 use protocol_bgp::ended::Ended;
-use protocol_bgp::families::{Family, FamilySet};
+use protocol_bgp::families::{FAMILIES, Family, FamilySet};
 use protocol_bgp::message::{EXTENDED_LEN_MAX, Kind};
 use protocol_bgp::negotiated::Negotiated;
 use protocol_bgp::rules::Reading;
 use protocol_bgp::update::{Field, Scan};
-use protocol_bmp::message::{self, Down, PeerHeader, PeerKind, Up};
+use protocol_bmp::message::{self, Down, Figure, PeerHeader, PeerKind, Up};
 
-use crate::reflector::Gone;
+use crate::reflector::{Gone, Reflector};
 
 /// Peers with sessions, by their numbers.
 pub(super) type Speakers = BTreeMap<u16, Speaker>;
@@ -174,3 +174,12 @@ const TCP_CONNECTION_FAILS: u16 = 18;
 
 /// What follows the key of an NLRI of VPLS: its value means nothing in a withdrawal.
 const VPLS_REST: usize = 5;
+
+/// How many routes a peer has told.
+pub(super) fn figures_of(reflector: &Reflector, peer: u16) -> Vec<Figure> {
+    let counts = FAMILIES.iter().map(|row| (row.family, reflector.told_by(peer, row.family)));
+    let counts: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
+    let all = Figure::AdjRibIn(counts.iter().map(|(_, count)| u64::from(*count)).sum());
+    let of = |(family, count): (Family, u32)| Figure::AdjRibInOf(family, count.into());
+    std::iter::once(all).chain(counts.into_iter().map(of)).collect()
+}

@@ -1,4 +1,5 @@
-//! Peers are told otherwise from now on while their sessions stand, and their paths count otherwise.
+//! Peers are told otherwise from now on while their sessions stand, and their paths count
+//! otherwise.
 
 use protocol_bgp::families::FAMILIES;
 

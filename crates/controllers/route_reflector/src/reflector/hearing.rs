@@ -242,7 +242,8 @@ impl Reflector {
         count
     }
 
-    /// Takes away paths of peers that are gone, and looks at others anew. Returns whether there are more.
+    /// Takes away paths of peers that are gone, and looks at others anew. Returns whether there are
+    /// more.
     pub(super) fn go_on_sweeping(&mut self) -> bool {
         let Some(sweep) = self.sweeps.first_mut() else { return false };
         let Sweep { family, peer, cursor, what, is_session } = *sweep;

@@ -10,6 +10,13 @@ use crate::known::Known;
 use crate::table::{Interned, Sets};
 
 impl Reflector {
+    /// Returns about how many bytes of memory it has.
+    pub fn memory(&self) -> usize {
+        let ribs: usize = self.ribs.iter().map(|rib| rib.family.memory()).sum();
+        let others = self.rests.memory() + self.sets.memory() + self.refused.memory();
+        ribs + self.attributes.memory() + others
+    }
+
     /// Returns what is read of a family.
     pub fn view(&self, family: Family) -> View<'_> {
         let Reflector { own, ribs, attributes, rests, sets, sources, .. } = self;

@@ -238,8 +238,8 @@ impl Family {
         self.routes.mark(peer);
     }
 
-    /// The paths of a peer count otherwise than before: chooses the best one of a route anew. One of
-    /// the peer's is told anew in any case. `None` where the peer has none.
+    /// The paths of a peer count otherwise than before: chooses the best one of a route anew. One
+    /// of the peer's is told anew in any case. `None` where the peer has none.
     pub fn judge_anew(
         &mut self,
         number: u32,

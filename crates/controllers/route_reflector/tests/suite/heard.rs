@@ -245,8 +245,8 @@ fn who_lags_too_far_is_told_everything_anew() {
     assert_eq!(known[&10].routes, routes(&[("10.0.0.0/8", 0, 9)]));
 }
 
-/// - `route-reflector`, RFC 7854 section 4.5: who is told no more is told so, when the reflector ends
-///   and when the file has no such collector any more; others go on
+/// - `route-reflector`, RFC 7854 section 4.5: who is told no more is told so, when the reflector
+///   ends and when the file has no such collector any more; others go on
 #[test]
 fn collectors_are_told_that_it_ends() {
     let ended = |bench: &Bench| {

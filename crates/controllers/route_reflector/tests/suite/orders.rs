@@ -205,7 +205,11 @@ fn site(keys: Value) -> Lab {
     });
     let peers = (1..=5).map(|node| {
         let asn = if node == 5 { 64_501 } else { 64_500 };
-        json!({"address": address(node), "passive": true, "as": asn})
+        let policy = (node == 5).then_some("accept");
+        json!({
+            "address": address(node), "passive": true, "as": asn,
+            "import": policy, "export": policy,
+        })
     });
     let mut all = json!({"peers": peers.collect::<Vec<_>>()});
     all.as_object_mut().expect("keys").extend(keys.as_object().expect("keys").clone());
@@ -259,8 +263,8 @@ fn a_drained_peer_is_told_and_told_of_as_one_that_goes() {
     }
 }
 
-/// - `route-reflector`, RFC 8326 section 4.2: before the reflector itself goes, all are told so, and
-///   what is told of which peer stays as it was
+/// - `route-reflector`, RFC 8326 section 4.2: before the reflector itself goes, all are told so,
+///   and what is told of which peer stays as it was
 #[test]
 fn all_peers_are_drained_and_those_that_come() {
     let mut lab = site(json!({}));

@@ -1,7 +1,7 @@
 //! The check against a small reflector over loopback, which does things otherwise on purpose.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;

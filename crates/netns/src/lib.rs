@@ -22,6 +22,18 @@ use nix::sched::{CloneFlags, setns, unshare};
 pub use command::{Child, Failed, is_installed};
 pub use programs::Programs;
 
+/// Waits until no other test on this machine has what the kernel has once for all namespaces, such
+/// as its table of translated connections. It is free again when the file is closed.
+///
+/// # Errors
+/// When there is no file for temporary ones to lock.
+pub fn alone_with(what: &str) -> io::Result<File> {
+    let path = std::env::temp_dir().join(format!("plumbline-{what}.lock"));
+    let file = File::options().create(true).truncate(false).write(true).open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
 /// A network namespace of this program, with its loopback interface up.
 pub struct Namespace {
     file: File,

@@ -22,8 +22,8 @@ controllers:
     listen: [\"0.0.0.0:179\", \"[2001:db8:5::1]:179\"]
     peers:
       - {address: 10.0.4.2, passive: true}
-      - {address: 10.0.5.2, passive: true, families: [ipv4-unicast]}
-      - {address: \"2001:db8:5::2\", passive: true, families: [ipv6-unicast]}
+      - {address: 10.0.5.2, families: [ipv4-unicast]}
+      - {address: \"2001:db8:5::2\", families: [ipv6-unicast]}
 ";
 
 const BIRD: &str = "\

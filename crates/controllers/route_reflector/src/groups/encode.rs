@@ -134,7 +134,10 @@ impl Encoder {
         let Some((first, path)) = told else {
             // Of a route that was gone before anybody was told by targets nobody of those knows.
             let Some(had) = had.filter(|_| how.takes_back()) else { return };
-            let is_one_s = route.best().is_none() && !several && !identity.tells_teller();
+            // Of a route target it may know another one's path than the best one.
+            let may_know =
+                several || identity.tells_teller() || identity.family == Family::RouteTarget;
+            let is_one_s = route.best().is_none() && !may_know;
             let readers = if is_one_s { Readers::AllBut(route.teller()) } else { Readers::All };
             return self.withdrawn.push((readers, had, NO_SET, number, 0));
         };

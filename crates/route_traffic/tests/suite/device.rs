@@ -29,9 +29,9 @@ pub const FAMILIES: [Family; 5] =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// It does not pass every n-th route on.
+    /// It does not pass one of n routes on.
     Loses(usize),
-    /// It passes every n-th route on with another LOCAL_PREF.
+    /// It passes one of n routes on with another LOCAL_PREF.
     Alters(usize),
     /// It sends routes back to their source.
     SendsBack,
@@ -66,7 +66,6 @@ struct State {
     /// Those that are told nothing yet, because they are about to tell some (RFC 4684 section 5).
     waiting: HashSet<u32>,
     streams: Vec<TcpStream>,
-    told: usize,
 }
 
 struct Running {
@@ -270,10 +269,31 @@ fn greet(state: &State, peer: u32, to: &Sender<Vec<u8>>, fault: Fault) {
         all.rotate_left(at);
     }
     for (key, source, route) in all {
+        let Some(route) = passed_on(key, route.clone(), fault) else { continue };
         let mut out = Vec::new();
-        announce(key, source, route, &mut out);
+        announce(key, source, &route, &mut out);
         let _ = to.send(out);
     }
+}
+
+/// Whether a route is one of n, the same ones in whatever order they come.
+fn is_one_of(n: usize, key: &Key) -> bool {
+    let number = key.1.iter().fold(0_usize, |all, byte| all.wrapping_mul(31) ^ usize::from(*byte));
+    number.is_multiple_of(n)
+}
+
+/// A route as it is passed on, if it is.
+fn passed_on(key: &Key, mut route: Route, fault: Fault) -> Option<Route> {
+    match fault {
+        Fault::Loses(n) if is_one_of(n, key) => return None,
+        Fault::Alters(n) if is_one_of(n, key) => {
+            let mut block = Vec::new();
+            rewrite(&route.block, &[(LOCAL_PREF, Some(&[0, 0, 0, 7][..]))], &mut block);
+            route.block = block;
+        }
+        _ => {}
+    }
+    Some(route)
 }
 
 fn announce(key: &Key, source: u32, route: &Route, out: &mut Vec<u8>) {
@@ -310,18 +330,10 @@ fn change(state: &mut State, key: Key, source: u32, route: Option<Route>, fault:
     if best.as_ref().is_some_and(|(best, _)| *best != source && before == Some(*best)) {
         return;
     }
-    state.told += 1;
-    let is_nth = |n: usize| state.told.is_multiple_of(n);
-    match fault {
-        Fault::Loses(n) if is_nth(n) => return,
-        Fault::Alters(n) if is_nth(n) => {
-            if let Some((_, route)) = &mut best {
-                let mut block = Vec::new();
-                rewrite(&route.block, &[(LOCAL_PREF, Some(&[0, 0, 0, 7][..]))], &mut block);
-                route.block = block;
-            }
-        }
-        _ => {}
+    let is_there = best.is_some();
+    best = best.and_then(|(source, route)| Some((source, passed_on(&key, route, fault)?)));
+    if is_there && best.is_none() {
+        return;
     }
     match &best {
         Some((source, route)) => announce(&key, *source, route, &mut out),
@@ -333,10 +345,10 @@ fn change(state: &mut State, key: Key, source: u32, route: Option<Route>, fault:
         write_keepalive(&mut out);
         out.extend(once);
     }
-    if fault == Fault::Babbles && is_nth(20) {
+    if fault == Fault::Babbles && is_one_of(20, &key) {
         out = vec![7; 40];
     }
-    if fault == Fault::Lies && is_nth(20) {
+    if fault == Fault::Lies && is_one_of(20, &key) {
         let len = out.len();
         out[19.min(len - 1)] = 0xff;
     }

@@ -12,6 +12,7 @@ use flate2::{Compression, GzBuilder};
 use measure::record::RunRecord;
 use serde::Deserialize;
 
+use crate::older::mark_bounds;
 use crate::{Exporter, ReportError};
 
 /// The registry line.
@@ -100,7 +101,12 @@ pub fn read_within(path: &Path, bytes_max: u64) -> Result<RunRecord, ReportError
             found,
             known: RunRecord::SCHEMA_VERSION,
         }),
-        Some(_) => serde_json::from_slice(&text).map_err(|e| no_record(e.to_string())),
+        Some(_) => {
+            let record = serde_json::from_slice(&text);
+            let mut record: RunRecord = record.map_err(|e| no_record(e.to_string()))?;
+            mark_bounds(&mut record);
+            Ok(record)
+        }
     }
 }
 

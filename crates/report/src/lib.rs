@@ -22,6 +22,7 @@ mod jsonl;
 mod junit;
 mod limits;
 mod names;
+mod older;
 mod pivot;
 pub mod references;
 mod summary;

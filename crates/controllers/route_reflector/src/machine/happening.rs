@@ -30,9 +30,7 @@ impl RouteReflector {
         let mut monitors = monitors.as_mut().filter(|all| all.hears());
         let peers_drain = peers.are_drained;
         let Some(entry) = peers.get_mut(number) else { return };
-        // Else they are as they were.
-        let may_come_up = entry.peer.negotiated().is_none();
-        let mut terms = may_come_up.then(|| terms(config, policies, entry, peers_drain));
+        let terms = terms(config, policies, entry, peers_drain);
         let Entry { peer, kind, kept, restart, local, ports, .. } = entry;
         let Entry { constrained_at, bounds, away, ended, malformed, told, wishes, .. } = entry;
         let Entry { is_to_tell_again, .. } = entry;
@@ -62,10 +60,9 @@ impl RouteReflector {
                         lost.for_each(|family| reflector.sweep(number, family, true));
                         *until = now.after(STALE);
                     }
-                    let Some(terms) = terms.take() else { return Ok(()) };
                     let group = policies.group(wishes.group.as_ref());
                     let source = source(&terms, negotiated.identifier, address, group);
-                    reflector.open(number, source, identities(terms, negotiated));
+                    reflector.open(number, source, identities(terms.clone(), negotiated));
                     reflector.import_by(number, policies.of(wishes.import.as_ref(), *kind));
                     reflector.bound(number, *bounds);
                     reflector.relate(number, role.map(|own| Relation { own, asn }));

@@ -187,7 +187,11 @@ impl Bench {
 
     /// A client with the last number of its address and a capability for path identifiers comes.
     pub fn client(&mut self, last: u8, capabilities: Vec<Capability>) -> Socket {
-        let socket = Socket((1 << 20) + u32::from(last));
+        self.client_by(Socket((1 << 20) + u32::from(last)), last, capabilities)
+    }
+
+    /// The same by a connection.
+    pub fn client_by(&mut self, socket: Socket, last: u8, capabilities: Vec<Capability>) -> Socket {
         let peer = Some(([192, 0, 2, last], 40_000).into());
         let local = Some(([192, 0, 2, 1], 179).into());
         self.arrive(Arrival::Connected { socket, local, peer });

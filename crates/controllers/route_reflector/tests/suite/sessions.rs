@@ -2,8 +2,11 @@
 
 use controller_kit::{Action, Controller, Setup};
 use controller_route_reflector::{Config, RouteReflector};
+use protocol_bgp::capabilities::{Capability, GracefulRestart};
 use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
 use serde_json::{Value, json};
+
+use crate::bench::{Bench, update};
 
 pub fn config(more: Value) -> Config {
     let mut all = json!({"as": 64500, "identifier": "192.0.2.1"});
@@ -138,4 +141,21 @@ fn a_reload_changes_peers_alone() {
     for other in [with(json!([signed])), config(json!({"hold-time-s": 30}))] {
         assert!(!reflector.reload(&other, None, now));
     }
+}
+
+/// - `route-reflector`, RFC 4724 section 4.2: a peer that comes by another connection while its
+///   session seems to stand, and says all at once, has a session and is told everything
+#[test]
+fn a_peer_that_comes_again_is_told_everything() {
+    let mut bench = Bench::new(&json!({}));
+    let restarts = || vec![Capability::GracefulRestart(GracefulRestart::default())];
+    let other = bench.client(11, Vec::new());
+    bench.say(other, &update(&[8, 10], 5));
+    let first = bench.client(10, restarts());
+    let again = bench.client_by(Socket(1 << 21), 10, restarts());
+    let told = |socket: Socket| {
+        let said = bench.peers.get(&socket).map_or(&[][..], Vec::as_slice);
+        said.windows(2).any(|part| part == [8, 10])
+    };
+    assert!(told(first) && told(again));
 }

@@ -21,6 +21,11 @@ impl RouteReflector {
         let is_of_collector =
             monitors.as_mut().is_some_and(|all| all.arrive(arrival, reflector, now));
         self.has_more |= is_of_collector;
+        for number in monitors.as_mut().map(Monitors::take_unheard).into_iter().flatten() {
+            let Some(entry) = self.peers.get_mut(number) else { continue };
+            entry.is_to_tell_again = entry.peer.negotiated().is_some_and(|it| it.has_refresh);
+            self.with_peer(number, now, |_, _| {});
+        }
         is_of_collector
     }
 

@@ -37,9 +37,8 @@ pub(super) struct Heard {
 type Told = ((u16, u32), u32, u32, Rest);
 
 impl Heard {
-    /// A collector comes: it is told of all peers with a session, and then their tables.
-    pub fn begin(&mut self, speakers: &Speakers, micros: u64) {
-        let peers = speakers.keys().copied().collect();
+    /// A collector comes: it is told of all peers with a session, and then the tables of some.
+    pub fn begin(&mut self, speakers: &Speakers, peers: BTreeSet<u16>, micros: u64) {
         *self = Heard { walk: Some((0, 0)), peers, ..Heard::default() };
         for speaker in speakers.values() {
             let mut out = Vec::new();

@@ -23,6 +23,7 @@ mod heard;
 
 mod hearing;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub(crate) struct Monitors {
     families: FamilySet,
     /// Peers with a session, where some collector is told what they tell.
     speakers: Speakers,
+    /// Those of which a collector that has come does not know what they have told.
+    unheard: BTreeSet<u16>,
     /// How long after the beginning of 1970 the time of the machine began.
     began: Duration,
 }
@@ -83,7 +86,8 @@ impl Monitors {
     pub fn new(config: &Config, random: &mut Random) -> Monitors {
         let (asn, identifier) = (config.asn, config.identifier.to_bits());
         let (all, speakers, families) = (Vec::new(), Speakers::new(), families_of(config));
-        let mut all = Monitors { all, asn, identifier, families, speakers, began: Duration::ZERO };
+        let (began, unheard) = (Duration::ZERO, BTreeSet::new());
+        let mut all = Monitors { all, asn, identifier, families, speakers, unheard, began };
         config.bmp.iter().for_each(|keys| all.add(config, keys, random));
         all
     }
@@ -192,6 +196,12 @@ impl Monitors {
         true
     }
 
+    /// Returns the peers of which a collector that has come does not know what they have told: who
+    /// is asked again tells it all.
+    pub fn take_unheard(&mut self) -> BTreeSet<u16> {
+        std::mem::take(&mut self.unheard)
+    }
+
     /// Lets time pass.
     pub fn tick(&mut self, reflector: &mut Reflector, now: Time) {
         for at in 0..self.all.len() {
@@ -227,7 +237,7 @@ impl Monitors {
         let Some(event) = event else { return };
         let (header, open, reader) = (self.header(now), self.open(), READERS + at as u16);
         let (families, micros) = (self.families, self.micros(now));
-        let Monitors { all, speakers, .. } = self;
+        let Monitors { all, speakers, unheard, .. } = self;
         let monitor = &mut all[at];
         monitor.draft.clear();
         monitor.departing = Bytes::new();
@@ -242,7 +252,13 @@ impl Monitors {
                     reflector.watch(reader, families.iter().map(identity));
                 }
                 if let Some(heard) = &mut monitor.heard {
-                    heard.begin(speakers, micros);
+                    // What a policy has left of routes is not what was told.
+                    let all = speakers.keys().copied();
+                    let is_as_told = |peer: &u16| reflector.takes_as_told(*peer);
+                    let (as_told, others): (BTreeSet<u16>, BTreeSet<u16>) =
+                        all.partition(is_as_told);
+                    heard.begin(speakers, as_told, micros);
+                    unheard.extend(others);
                 }
                 let every = monitor.statistics_every;
                 monitor.statistics_at = (!every.is_zero()).then(|| now.after(every));

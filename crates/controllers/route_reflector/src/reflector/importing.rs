@@ -22,6 +22,11 @@ impl Reflector {
         }
     }
 
+    /// Whether what a peer tells is in the table as it has told it.
+    pub fn takes_as_told(&self, peer: u16) -> bool {
+        self.imports.get(usize::from(peer)).is_some_and(Option::is_none)
+    }
+
     /// A peer with a session is told by another policy from now on: it goes to other groups, and is
     /// told everything again, and what of that it is not told any more.
     pub fn export_by(&mut self, peer: u16, policy: Option<&Arc<Policy>>) {

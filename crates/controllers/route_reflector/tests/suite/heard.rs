@@ -184,6 +184,39 @@ fn a_collector_that_comes_is_told_the_tables() {
     assert_eq!(kinds.iter().filter(|kind| **kind == 3).count(), 3, "the own table, too");
 }
 
+/// - `route-reflector`, RFC 7854 section 5: what a policy has left of routes is not told as what
+///   was told; peers with one are asked again, where that is possible
+#[test]
+fn a_collector_that_comes_is_told_nothing_that_policies_have_changed() {
+    let mut more = keys(&json!(["adj-rib-in"]));
+    more["policies"] = json!([{"name": "changes", "default": "accept", "rules": [
+        {"prefixes": [{"prefix": "10.0.0.0/8"}], "then": "reject"}, {"set": {"med": 9}},
+    ]}]);
+    more["dynamic"] = json!([{"network": "192.0.2.0/24", "import": "changes"}]);
+    let mut bench = Bench::new(&more);
+    let clients = [bench.client(10, vec![Capability::RouteRefresh]), bench.client(11, Vec::new())];
+    bench.collector = Collector::Absent;
+    bench.arrive(Arrival::Failed { socket: SOCKET });
+    bench.settle();
+    clients.iter().for_each(|client| bench.say(*client, &update(&[8, 10, 8, 11], 5)));
+    bench.peers.clear();
+    bench.collector = Collector::Fine;
+    bench.pass(Duration::from_secs(100));
+    let nothing = BTreeMap::from([(10, Peer::default()), (11, Peer::default())]);
+    assert_eq!(known(&bench.told, &BTreeSet::new()), nothing);
+    let mut asked = Vec::new();
+    Refresh::Wanted.write(Family::Ipv4Unicast, &mut asked);
+    let has = |client: &Socket| {
+        let said = bench.peers.get(client).map_or(&[][..], Vec::as_slice);
+        said.windows(asked.len()).any(|part| part == asked)
+    };
+    assert_eq!([has(&clients[0]), has(&clients[1])], [true, false], "who can be asked");
+    bench.say(clients[0], &update(&[8, 10, 8, 11], 5));
+    let told = Peer { routes: routes(&[("10.0.0.0/8", 0, 5), ("11.0.0.0/8", 0, 5)]), ends: vec![] };
+    let expected = BTreeMap::from([(10, told), (11, Peer::default())]);
+    assert_eq!(known(&bench.told, &BTreeSet::new()), expected);
+}
+
 /// - `route-reflector`, RFC 7606 section 2: of an UPDATE with errors what was taken of it is told;
 ///   RFC 7313 section 4: what a peer does not tell again is gone
 #[test]

@@ -4,6 +4,7 @@
 //! What is answered is its user's matter. There is no password and no encryption.
 
 mod guard;
+mod open;
 mod server;
 
 pub use guard::{Refused, check, refuse};

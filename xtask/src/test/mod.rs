@@ -90,8 +90,6 @@ fn steps(args: &Args, tally: &mut Tally) -> Result<()> {
     if selection.is_none() {
         let docs = cargo("doc --locked --workspace --no-deps");
         jobs.push(step("docs", docs.variable("RUSTDOCFLAGS", "-D warnings")));
-        let examples = cargo("test --locked --workspace --doc --no-fail-fast");
-        jobs.push(step("examples in the docs", examples));
         jobs.extend(dependencies());
         jobs.push(smoke()?);
     }

@@ -13,22 +13,6 @@
 //! The customer's side of 464XLAT (RFC 6877), too, is such a table: its own IPv4 addresses are
 //! mapped to IPv6 addresses of its own, all others are embedded under the provider's prefix.
 //!
-//! ```
-//! use function_cgnat::siit::eam::{Mapping, Mappings};
-//! use wire::embedded::Prefix;
-//!
-//! let own = Mapping {
-//!     ipv4: "192.168.7.0".parse()?, ipv4_len: 24,
-//!     ipv6: "2001:db8:aa::".parse()?, ipv6_len: 120,
-//! };
-//! let provider = Prefix::new("2001:db8:64::".parse()?, 96)?;
-//! let clat = Mappings::new(&[own], Some(provider))?;
-//! assert_eq!(clat.to_ipv6("192.168.7.9".parse()?), Some("2001:db8:aa::9".parse()?));
-//! assert_eq!(clat.to_ipv6("203.0.113.1".parse()?), Some("2001:db8:64::203.0.113.1".parse()?));
-//! assert_eq!(clat.to_ipv4("2001:db8:aa::9".parse()?), Some("192.168.7.9".parse()?));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! Hairpinning (section 4): a packet from one mapped station to the embedded address of another
 //! comes back at once. Its source then must not become the sender's own IPv6 address, past which
 //! the answer would not return: [`is_hairpin`](Mappings::is_hairpin) tells such destinations, and
@@ -226,6 +210,20 @@ mod tests {
 
     fn mapping(ipv4: &str, ipv4_len: u8, ipv6: &str, ipv6_len: u8) -> Mapping {
         Mapping { ipv4: ipv4.parse().unwrap(), ipv4_len, ipv6: ipv6.parse().unwrap(), ipv6_len }
+    }
+
+    #[test]
+    fn a_customers_side_of_464xlat_maps_its_own_addresses_and_embeds_all_others() {
+        let own = mapping("192.168.7.0", 24, "2001:db8:aa::", 120);
+        let provider = Prefix::new("2001:db8:64::".parse().unwrap(), 96).unwrap();
+        let clat = Mappings::new(&[own], Some(provider)).unwrap();
+        for (ipv4, ipv6) in
+            [("192.168.7.9", "2001:db8:aa::9"), ("203.0.113.1", "2001:db8:64::203.0.113.1")]
+        {
+            let (ipv4, ipv6) = (ipv4.parse().unwrap(), ipv6.parse().unwrap());
+            assert_eq!(clat.to_ipv6(ipv4), Some(ipv6));
+            assert_eq!(clat.to_ipv4(ipv6), Some(ipv4));
+        }
     }
 
     /// The table of RFC 7757, figure 2.

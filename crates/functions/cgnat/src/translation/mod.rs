@@ -11,41 +11,6 @@
 //! addresses and, where a session has one, a port. An ICMP error quotes a packet with ends of its
 //! own; they are asked for through a closure that sees the quoted packet.
 //!
-//! ```
-//! use function_cgnat::translation::{self, Ends, Port, Rules};
-//! use packet::{Batch, PortId, Room};
-//! use wire::embedded::Prefix;
-//! use wire::{ethernet, ipv4, ipv6};
-//!
-//! // A datagram of a server, 203.0.113.9, that answers a subscriber's outside port.
-//! let mut batch = Batch::new(1, Room::default())?;
-//! let frame = batch.append(PortId(1), 14 + 28).unwrap();
-//! frame.fill(0);
-//! frame[12..14].copy_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
-//! ipv4::Fields {
-//!     dscp: 0, ecn: 0, total_len: 28, identification: 7, dont_fragment: true,
-//!     more_fragments: false, fragment_offset: 0, ttl: 64, protocol: 17,
-//!     source: "203.0.113.9".parse()?, destination: "192.0.2.1".parse()?,
-//! }.emit(frame[14..].first_chunk_mut().unwrap());
-//! frame[34..42].copy_from_slice(&[0, 53, 0xc0, 0, 0, 8, 0x99, 0x99]);
-//!
-//! // The session that outside address and port belong to says who the subscriber is.
-//! let prefix = Prefix::new("2001:db8:64::".parse()?, 96)?;
-//! let ends = Ends {
-//!     source: prefix.embed("203.0.113.9".parse()?),
-//!     destination: "2001:db8::17".parse()?,
-//!     port: Port::Destination(5353),
-//! };
-//! let rules = Rules::default();
-//! translation::to_ipv6(&mut batch, 0, &ends, &rules, |_quote| None).unwrap();
-//!
-//! let packet = ipv6::View::parse(&batch.frame(0)[14..]).unwrap();
-//! assert_eq!((packet.source(), packet.destination()), (ends.source, ends.destination));
-//! assert_eq!((packet.hop_limit(), packet.next_header(), packet.payload_len()), (63, 17, 8));
-//! assert_eq!(packet.payload()[2..4], 5353u16.to_be_bytes());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! A frame begins with its Ethernet header, of which the type is changed and the addresses are
 //! kept. Who calls has checked the IPv4 header with its checksum, and that the addresses may be
 //! translated (RFC 6052 section 3.1, [`Prefix::forbids`](wire::embedded::Prefix::forbids)). The
@@ -143,4 +108,51 @@ pub const fn ipv4_len_max(ipv6_mtu: u16) -> u16 {
     const GROWTH: u16 = (wire::ipv6::HEADER_LEN + wire::ipv6::FRAGMENT_HEADER_LEN) as u16;
     let payload = ipv6_mtu.saturating_sub(GROWTH) & !7;
     payload + wire::ipv4::HEADER_LEN as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::{Batch, PortId, Room};
+    use wire::embedded::Prefix;
+    use wire::{ethernet, ipv4, ipv6};
+
+    use super::*;
+
+    #[test]
+    fn a_servers_answer_reaches_the_subscriber_of_its_session() {
+        // A datagram of a server, 203.0.113.9, to a subscriber's outside address and port.
+        let mut batch = Batch::new(1, Room::default()).unwrap();
+        let frame = batch.append(PortId(1), 14 + 28).unwrap();
+        frame.fill(0);
+        frame[12..14].copy_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
+        let header = ipv4::Fields {
+            dscp: 0,
+            ecn: 0,
+            total_len: 28,
+            identification: 7,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: 64,
+            protocol: 17,
+            source: "203.0.113.9".parse().unwrap(),
+            destination: "192.0.2.1".parse().unwrap(),
+        };
+        header.emit(frame[14..].first_chunk_mut().unwrap());
+        frame[34..42].copy_from_slice(&[0, 53, 0xc0, 0, 0, 8, 0x99, 0x99]);
+
+        // The session that the outside address and port belong to says who the subscriber is.
+        let prefix = Prefix::new("2001:db8:64::".parse().unwrap(), 96).unwrap();
+        let ends = Ends {
+            source: prefix.embed("203.0.113.9".parse().unwrap()),
+            destination: "2001:db8::17".parse().unwrap(),
+            port: Port::Destination(5353),
+        };
+        to_ipv6(&mut batch, 0, &ends, &Rules::default(), |_quote| None).unwrap();
+
+        let packet = ipv6::View::parse(&batch.frame(0)[14..]).unwrap();
+        assert_eq!((packet.source(), packet.destination()), (ends.source, ends.destination));
+        assert_eq!((packet.hop_limit(), packet.next_header(), packet.payload_len()), (63, 17, 8));
+        assert_eq!(packet.payload()[2..4], 5353u16.to_be_bytes());
+    }
 }

@@ -31,6 +31,13 @@ pub trait Port: Send {
         Kinds::NONE
     }
 
+    /// Returns true if received frames are in no cache, because the port hands over memory that
+    /// another has written. Then the worker prefetches what most functions touch of them. A port
+    /// that copies frames into the batch has them in its cache.
+    fn leaves_cold(&self) -> bool {
+        false
+    }
+
     /// Returns true if frames can pass, as [`Monitor::link`] says it to other threads. The worker
     /// asks about a thousand times a second, so it must not take long. A port whose link is no
     /// matter of its own says true.

@@ -207,7 +207,8 @@ impl<F: Function> Worker<F> {
         }
         let mut stages = self.stages.start(now);
         stages.lap_raw(0, received);
-
+        // What the function waits for its frames is its own time.
+        self.batch.look_at_first();
         self.function.process(&mut self.batch, now, &mut stages);
         if let Some(tap) = &mut self.tap {
             tap.decided(&self.batch, now);
@@ -257,6 +258,8 @@ impl<F: Function> Worker<F> {
         let (segments, datagrams) = (all_take(Kinds::have_tcp), all_take(|kinds| kinds.udp));
         let except = self.function.reads_datagrams();
         self.batch.set_joins(Joins { segments, datagrams, except });
+        let are_cold = self.ports.iter().any(|port| port.leaves_cold());
+        self.batch.set_cold(are_cold.then(|| self.function.touches()));
     }
 
     /// Executes one order, between two batches.

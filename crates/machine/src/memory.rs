@@ -12,6 +12,9 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
+/// Bytes of a cache line; a processor with longer ones has its lines touched more than once.
+pub const CACHE_LINE: usize = 64;
+
 /// Plain data for which zero bytes are a valid value: derive [`FromZeros`](zerocopy::FromZeros).
 /// Types with a destructor do not compile.
 pub trait Zeroable: zerocopy::FromZeros {}
@@ -237,6 +240,44 @@ pub fn prefetch_at<T>(slice: &[T], index: usize) {
     }
 }
 
+/// Writes the cache lines of these bytes back and removes them from all caches, as if a device had
+/// written the bytes to memory; returns when that has happened.
+pub fn evict<'a>(all: impl IntoIterator<Item = &'a [u8]>) {
+    for bytes in all {
+        let start = bytes.as_ptr() as usize & !(CACHE_LINE - 1);
+        for line in (start..bytes.as_ptr() as usize + bytes.len()).step_by(CACHE_LINE) {
+            evict_line(line as *const u8);
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every processor of this architecture has the instruction.
+    unsafe {
+        core::arch::x86_64::_mm_mfence();
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a barrier has no effect but on the order of accesses.
+    unsafe {
+        core::arch::asm!("dsb sy", options(nostack, preserves_flags));
+    }
+}
+
+/// Removes the line of an address that can be read.
+#[inline(always)]
+fn evict_line(line: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the line holds a byte that is borrowed; its contents stay as they are.
+    unsafe {
+        core::arch::x86_64::_mm_clflush(line);
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the line holds a byte that is borrowed; its contents stay as they are.
+    unsafe {
+        core::arch::asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = line;
+}
+
 /// Returns the resident memory of this process in bytes, from `/proc/self/statm`; 0 if unknown.
 pub fn resident_bytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")
@@ -288,6 +329,15 @@ mod tests {
         array[999_999] = 7;
         assert_eq!(array[999_999], 7);
         assert_eq!(array.len(), 1_000_000);
+    }
+
+    #[test]
+    fn what_is_evicted_is_still_there() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for range in [0..256, 1..2, 63..65, 100..100] {
+            evict([&bytes[range], &[]]);
+        }
+        assert!(bytes.iter().enumerate().all(|(index, byte)| usize::from(*byte) == index));
     }
 
     #[test]

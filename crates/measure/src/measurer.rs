@@ -142,6 +142,9 @@ pub struct Conditions {
     pub path_failing: Option<PathFailing>,
     /// Floods that are sent to the device in addition to the load, and counted separately.
     pub floods: [Option<Flood>; 2],
+    /// Whether a closed loop hands over frames that are out of all caches, as after a network card
+    /// that writes to memory; else they are as its source has written them just before.
+    pub cold_frames: bool,
 }
 
 /// A flood: frames that are not part of the load, such as those of an attacker, or pings.

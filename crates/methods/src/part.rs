@@ -90,6 +90,7 @@ impl Measurer for Holding<'_> {
             fail_over_after: own.fail_over_after.or(held.fail_over_after),
             path_failing: own.path_failing.or(held.path_failing),
             floods: [own.floods[0].or(held.floods[0]), own.floods[1].or(held.floods[1])],
+            cold_frames: own.cold_frames || held.cold_frames,
         })
     }
 

@@ -8,11 +8,14 @@
 //! Buffers stand an odd number of cache lines apart, so that the headers of a batch spread over
 //! all sets of the first-level cache instead of falling into a few.
 
+mod cold;
+
 use std::io;
 use std::ops::Range;
 
-use machine::memory::HugeArray;
+use machine::memory::{CACHE_LINE, HugeArray};
 
+pub use self::cold::Touched;
 use crate::{Long, PortId, Slot, Verdict};
 
 /// Largest number of frames in a batch.
@@ -62,6 +65,8 @@ pub struct Batch {
     /// Whether there was a long segment since the batch was emptied.
     has_long: bool,
     joins: Joins,
+    /// What is prefetched of frames, if they are in no cache.
+    cold: Option<Touched>,
 }
 
 /// Frames that ports may join to long segments where they follow each other, because all ways out
@@ -104,6 +109,7 @@ impl Batch {
             long: [None; BATCH_MAX],
             has_long: false,
             joins: Joins::default(),
+            cold: None,
         })
     }
 
@@ -484,8 +490,6 @@ impl Batch {
         self.verdict[usize::from(slot)] = verdict;
     }
 }
-
-const CACHE_LINE: usize = 64;
 
 #[cfg(test)]
 mod tests {

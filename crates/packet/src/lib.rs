@@ -11,7 +11,7 @@ mod made;
 mod slots;
 mod verdict;
 
-pub use batch::{BATCH_MAX, Batch, Joins, LONG_BYTES_MAX, Room};
+pub use batch::{BATCH_MAX, Batch, Joins, LONG_BYTES_MAX, Room, Touched};
 pub use long::Long;
 pub use made::{MADE_FULL, Made};
 pub use slots::{Slot, Slots};

@@ -83,6 +83,7 @@ pub(super) fn run<N: Model>(
 /// existing one.
 fn connect<N: Model>(device: &mut Embedded<N>, workload: N::Workload) -> Vec<Vec<Arc<Made>>> {
     let workers = device.shards();
+    let is_cold = device.conditions.cold_frames;
     let ports = N::Unit::ports(&device.model.config);
     let directions = workload.directions().to_vec();
     let mut first = Some(workload);
@@ -94,7 +95,7 @@ fn connect<N: Model>(device: &mut Embedded<N>, workload: N::Workload) -> Vec<Vec
                 let source = directions.iter().position(enters).map(|direction| {
                     (first.take().unwrap_or_else(|| device.workload()), direction)
                 });
-                let generator = Generator::new(source, (worker, workers), made.clone());
+                let generator = Generator::new(source, (worker, workers), is_cold, made.clone());
                 Box::new(generator) as Box<dyn Port>
             });
             let ports = ports.collect();

@@ -23,6 +23,8 @@ pub(super) struct Generator<W: Workload> {
     /// skipped.
     worker: u32,
     workers: u32,
+    /// Whether frames are out of all caches when the worker gets them.
+    is_cold: bool,
     made: Arc<Made>,
 }
 
@@ -42,9 +44,10 @@ impl<W: Workload> Generator<W> {
     pub fn new(
         source: Option<(W, usize)>,
         (worker, workers): (u32, u32),
+        is_cold: bool,
         made: Arc<Made>,
     ) -> Generator<W> {
-        Generator { source, next_number: 0, worker, workers, made }
+        Generator { source, next_number: 0, worker, workers, is_cold, made }
     }
 
     /// Returns the number and the draw of the next frame for this worker; `None` after many frames
@@ -92,9 +95,16 @@ impl<W: Workload> Port for Generator<W> {
                 count += 1;
             }
         }
+        if self.is_cold {
+            batch.evict_from(batch.len() - count);
+        }
         add(&self.made.frames, count);
         add(&self.made.bytes, bytes);
         count
+    }
+
+    fn leaves_cold(&self) -> bool {
+        self.is_cold
     }
 
     #[inline]

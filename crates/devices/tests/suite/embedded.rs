@@ -87,6 +87,16 @@ fn a_closed_loop_forwards_all_it_makes() {
 }
 
 #[test]
+fn a_closed_loop_forwards_cold_frames_as_it_does_hot_ones() {
+    let mut device = device(config(), bidirectional());
+    let cold = Conditions { cold_frames: true, ..Conditions::default() };
+    device.set_conditions(&cold).expect("every function of this program has them");
+    let trial = measure(&mut device, Load::ClosedLoop, Duration::from_millis(50));
+    assert!(trial.sent() > 500);
+    assert_eq!((trial.sent(), trial.drops.len()), (trial.received(), 0));
+}
+
+#[test]
 fn a_closed_loop_counts_what_the_policer_drops() {
     let slow = Section { user: 50, fakedrop: false, ..Section::default() };
     let mut device = device(slow, bidirectional());

@@ -9,7 +9,7 @@ use std::io;
 use engine::{Drops, Function, Refusal, StageClock};
 use function_kit::SetupError;
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, PortId, Reason, Room, Slot, Slots, Verdict};
+use packet::{Batch, Made, PortId, Reason, Room, Slot, Slots, Touched, Verdict};
 use tables::mac::{Heard, MacTable, Place};
 use wire::bytes::array_at;
 use wire::ethernet;
@@ -94,6 +94,13 @@ impl Function for Pipeline {
         &self.tallies
     }
 
+    fn touches(&self) -> Touched {
+        match self.features.are_needed() {
+            false => Touched::Headers,
+            true => Touched::HeadersAndFront,
+        }
+    }
+
     fn state_bytes(&self) -> usize {
         self.state.bytes() + self.features.acl.bytes() + self.features.egress.bytes()
     }
@@ -163,6 +170,7 @@ impl Pipeline {
         let (way, stations) = (&mut self.way, &self.state.stations);
         way.frames.clear();
         for slot in batch.slots() {
+            batch.look_ahead(slot);
             let Some(header) = batch.frame(slot).first_chunk::<{ ethernet::HEADER_LEN }>() else {
                 batch.set_verdict(slot, reasons::drop(reasons::TRUNCATED));
                 continue;

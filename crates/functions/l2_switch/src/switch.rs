@@ -27,6 +27,7 @@ impl Pipeline {
         let (way, state) = (&mut self.way, &self.state);
         way.frames.clear();
         for slot in batch.slots() {
+            batch.look_ahead(slot);
             let frame = batch.frame(slot);
             let taken = match state.circuits.take(batch.port(slot), frame) {
                 Ok(taken) => taken,

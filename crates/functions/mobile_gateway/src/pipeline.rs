@@ -151,6 +151,7 @@ impl Pipeline {
         self.way.clear();
         let (plain, checks) = (PlainFrames::new(&self.state.gateway), self.check_ports);
         for slot in batch.slots() {
+            batch.look_ahead(slot);
             match plain.recognise(batch.frame(slot)) {
                 Plain::Uplink { teid, inner } if !(checks && batch.port(slot) == CORE) => {
                     self.way.enter_uplink(slot, teid, inner);

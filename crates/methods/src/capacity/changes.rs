@@ -6,22 +6,15 @@
 //! took.
 
 use measure::record::{Figure, Limit, Spread};
-use measure::{Conditions, MeasureError, StageRole, Trial};
+use measure::{StageRole, Trial};
 
 use super::rates::{packets, ticks};
 use crate::figures::over_repetitions;
-use crate::method::Session;
 
 /// A trial without changes, and the following trial with changes.
 pub(super) struct Pair {
     pub unchanged: Trial,
     pub changed: Trial,
-}
-
-/// Sets the update rate of the device.
-pub(super) fn set(session: &mut Session<'_>, updates_per_s: f64) -> Result<(), MeasureError> {
-    let conditions = Conditions { updates_per_s: Some(updates_per_s), ..Conditions::default() };
-    session.conditions(&conditions, "changes at a given rate")
 }
 
 /// The remaining rates, the achieved update rate, and the acknowledgement times.

@@ -3,6 +3,10 @@
 //! **Goals.** What a core does for a packet and how long each stage takes, free of tester, ring and
 //! pacing: the worker runs source and sink itself, as fast as it can (a closed loop). *Total*
 //! counts all stages, *function* leaves out those of the bench (source, receive, transmit, sink).
+//! A frame that the source has just written is in the first-level cache, and one that a network
+//! card has written is not; so the function is measured with *cold* frames, too, which the source
+//! has removed from all caches. That takes the source far longer than a card, so that there is a
+//! function's rate of cold frames, and no total.
 //!
 //! **Non-goals.** Loss and latency: there is no load to lose from and no time to wait in. A
 //! capacity is not a throughput in the sense of RFC 1242 and claims no clause of RFC 2544.
@@ -15,6 +19,7 @@
 //! a twin in which the state changes so often, and the result says what is left of the rate.
 
 mod changes;
+mod cold;
 mod config;
 mod rates;
 #[cfg(test)]
@@ -22,13 +27,14 @@ mod tests;
 
 use std::time::Duration;
 
+use keys::Invalid;
 use measure::record::{Claim, ClaimLevel, Figure, Limit, LimitKind, Outcome, Validity};
-use measure::{Load, MeasureError, Measurer, Pps, StageRole, Subject, Trial, validity};
+use measure::{Conditions, Load, MeasureError, Measurer, Pps, StageRole, Subject, Trial, validity};
 use serde_json::Value;
 
 use changes::Pair;
-pub use config::Config;
 use config::NAME;
+pub use config::{Config, Frames};
 use rates::{packets, rate, ticks, wall_clock_pps};
 
 use crate::figures::{KnownFigure, known, over_repetitions as figure, spread_limit};
@@ -42,7 +48,7 @@ pub const ENTRY: Entry = Entry {
     subject: Subject::Frames,
     standards: &[],
     figures: FIGURES,
-    read: |value| crate::entry::read(value, |_: &Config| Ok(())),
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -58,9 +64,9 @@ impl Method for Config {
     fn time_bound(&self) -> Duration {
         let (warm_up, each) = (self.warm_up.duration(), self.duration.duration());
         match self.update_rate {
-            None => warm_up + each * self.repetitions,
+            None => warm_up + each * self.repetitions * self.frames.len() as u32,
             // The state is made anew after changes, and warms up again.
-            Some(_) => (warm_up + each * 2) * self.repetitions,
+            Some(_) => (warm_up + each * (1 + self.frames.len() as u32)) * self.repetitions,
         }
     }
 
@@ -70,19 +76,18 @@ impl Method for Config {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, MeasureError> {
         let mut session = Session::new(measurer, observer);
-        let (trials, pairs) = match self.update_rate {
-            None => (self.trials(&mut session)?, Vec::new()),
-            Some(rate) => {
-                let pairs = session.restoring(|session| self.pairs(session, rate))?;
-                (pairs.iter().map(|pair| pair.unchanged.clone()).collect(), pairs)
-            }
-        };
+        let rounds = session.restoring(|session| match self.update_rate {
+            None => self.rounds(session),
+            Some(rate) => self.rounds_with_changes(session, rate),
+        })?;
+        let Rounds { cold, hot, pairs } = rounds;
         let records = session.records;
-        let mut figures = figures(&trials);
+        let mut figures = cold::figures(&cold);
+        figures.extend(figures_of(&hot));
         let measured: Vec<_> = records.iter().filter(|r| r.purpose != WARM_UP).collect();
         let mut limits = validity::summarise(&measured);
-        limits.extend(own_limits(&trials, &figures));
-        let mut answer = answer(&figures, &trials);
+        limits.extend(own_limits(&cold, &hot, &figures));
+        let mut answer = answer(&figures, cold.iter().chain(&hot));
         if let Some(asked) = self.update_rate {
             // Behind the totals and before the stages.
             let whole = figures.iter().take_while(|figure| figure.of.is_none()).count();
@@ -110,27 +115,69 @@ impl Method for Config {
     }
 }
 
+/// The trials that count, by where their frames were.
+#[derive(Default)]
+struct Rounds {
+    cold: Vec<Trial>,
+    hot: Vec<Trial>,
+    /// Those in pairs without and with changes; the former are among the others, too.
+    pairs: Vec<Pair>,
+}
+
 impl Config {
-    /// The repetitions after one warm-up.
-    fn trials(&self, session: &mut Session<'_>) -> Result<Vec<Trial>, MeasureError> {
-        self.warm_up(session, self.repetitions)?;
-        let repetitions = (0..self.repetitions).rev();
-        repetitions.map(|left| self.trial(session, "repetition", left + 1)).collect()
+    fn validate(&self) -> Result<(), Invalid> {
+        match self.frames.as_slice() {
+            [one, other] if one == other => {
+                Err(Invalid::new("frames", "names the same twice", "Name `cold`, `hot` or both"))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// The repetitions in pairs, without and with changes.
-    fn pairs(&self, session: &mut Session<'_>, rate: f64) -> Result<Vec<Pair>, MeasureError> {
+    /// The repetitions after one warm-up, each with all frames that are wanted.
+    fn rounds(&self, session: &mut Session<'_>) -> Result<Rounds, MeasureError> {
+        let each = self.frames.len() as u32;
+        self.warm_up(session, self.repetitions * each)?;
+        let mut rounds = Rounds::default();
+        for left in (0..self.repetitions).rev() {
+            for (frames, later) in self.frames.iter().zip((0..each).rev()) {
+                set(session, *frames, None)?;
+                let trial = self.trial(session, frames.purpose(), left * each + later + 1)?;
+                rounds.of(*frames).push(trial);
+            }
+        }
+        Ok(rounds)
+    }
+
+    /// The repetitions with changes: the last frames that are wanted are measured without and with
+    /// changes.
+    fn rounds_with_changes(
+        &self,
+        session: &mut Session<'_>,
+        rate: f64,
+    ) -> Result<Rounds, MeasureError> {
+        let Some((last, others)) = self.frames.split_last() else { return Ok(Rounds::default()) };
         // Before anything is measured: a device that cannot change is not to be measured in vain.
-        changes::set(session, rate)?;
-        let pair = |left: u32| {
-            changes::set(session, 0.0)?;
-            self.warm_up(session, left + 1)?;
-            let unchanged = self.trial(session, "repetition", 2 * left + 2)?;
-            changes::set(session, rate)?;
-            let changed = self.trial(session, "changing", 2 * left + 1)?;
-            Ok(Pair { unchanged, changed })
-        };
-        (0..self.repetitions).rev().map(pair).collect()
+        set(session, *last, Some(rate))?;
+        let each = self.frames.len() as u32 + 1;
+        let mut rounds = Rounds::default();
+        for left in (0..self.repetitions).rev() {
+            let left = left * each;
+            set(session, *last, Some(0.0))?;
+            self.warm_up(session, left + each - 1)?;
+            for frames in others {
+                set(session, *frames, Some(0.0))?;
+                let trial = self.trial(session, frames.purpose(), left + 3)?;
+                rounds.of(*frames).push(trial);
+            }
+            set(session, *last, Some(0.0))?;
+            let unchanged = self.trial(session, last.purpose(), left + 2)?;
+            rounds.of(*last).push(unchanged.clone());
+            set(session, *last, Some(rate))?;
+            let changed = self.trial(session, "changing", left + 1)?;
+            rounds.pairs.push(Pair { unchanged, changed });
+        }
+        Ok(rounds)
     }
 
     /// Makes one trial; `left` is the number of trials to go, including this one.
@@ -155,7 +202,29 @@ impl Config {
     }
 }
 
-fn figures(trials: &[Trial]) -> Vec<Figure> {
+impl Rounds {
+    fn of(&mut self, frames: Frames) -> &mut Vec<Trial> {
+        match frames {
+            Frames::Cold => &mut self.cold,
+            Frames::Hot => &mut self.hot,
+        }
+    }
+}
+
+/// Sets where frames are, and the rate of changes if there are to be some.
+fn set(
+    session: &mut Session<'_>,
+    frames: Frames,
+    updates_per_s: Option<f64>,
+) -> Result<(), MeasureError> {
+    let cold_frames = frames == Frames::Cold;
+    let needed = if updates_per_s.is_some() { "changes at a given rate" } else { "cold frames" };
+    let conditions = Conditions { updates_per_s, cold_frames, ..Conditions::default() };
+    session.conditions(&conditions, needed)
+}
+
+/// The figures of frames that are in the cache.
+fn figures_of(trials: &[Trial]) -> Vec<Figure> {
     let over = |value: &dyn Fn(&Trial) -> f64| trials.iter().map(value).collect::<Vec<f64>>();
     let mut figures: Vec<Figure> = [
         figure("function_pps", "pps", &over(&|t| rate(t, |role| role == StageRole::Function))),
@@ -182,9 +251,9 @@ fn figures(trials: &[Trial]) -> Vec<Figure> {
 }
 
 /// Limits that follow from all repetitions together.
-fn own_limits(trials: &[Trial], figures: &[Figure]) -> Vec<Limit> {
+fn own_limits(cold: &[Trial], hot: &[Trial], figures: &[Figure]) -> Vec<Limit> {
     let mut limits = Vec::new();
-    if trials.iter().any(|t| ticks(t, |_| true) == 0.0) {
+    if cold.iter().chain(hot).any(|t| ticks(t, |_| true) == 0.0) {
         limits.push(Limit {
             kind: LimitKind::TooFewFrames,
             invalidates: true,
@@ -192,23 +261,38 @@ fn own_limits(trials: &[Trial], figures: &[Figure]) -> Vec<Limit> {
             advice: "choose a device that counts them, or the throughput method".into(),
         });
     }
-    let total = figures.iter().find(|f| f.name == "total_pps");
-    limits.extend(spread_limit(total.and_then(|f| f.spread)));
+    let widest = ["total_pps", "function_cold_pps"].iter().filter_map(|name| {
+        let figure = figures.iter().find(|figure| figure.name == *name)?;
+        figure.spread
+    });
+    let widest = widest.max_by(|a, b| a.relative_width().total_cmp(&b.relative_width()));
+    limits.extend(spread_limit(widest));
     limits
 }
 
-fn answer(figures: &[Figure], trials: &[Trial]) -> String {
-    let value = |name: &str| figures.iter().find(|f| f.name == name).map_or(0.0, |f| f.value);
-    let workers = match trials.first().map_or(1, |t| t.workers.len().max(1)) {
+fn answer<'a>(figures: &[Figure], mut trials: impl Iterator<Item = &'a Trial>) -> String {
+    let value = |name: &str| Some(figures.iter().find(|f| f.name == name)?.value);
+    let mut words = match trials.next().map_or(1, |t| t.workers.len().max(1)) {
         1 => "One worker processes".to_string(),
         n => format!("{n} workers process"),
     };
-    format!(
-        "{workers} {} in the function and {} with source and sink, {:.0} ticks a packet in all.",
-        Pps(value("function_pps")),
-        Pps(value("total_pps")),
-        value("ticks_per_packet"),
-    )
+    if let Some(pps) = value("function_cold_pps") {
+        words += &format!(" {} in the function with cold frames", Pps(pps));
+    }
+    if let (Some(function), Some(total), Some(ticks)) =
+        (value("function_pps"), value("total_pps"), value("ticks_per_packet"))
+    {
+        let joint = if value("function_cold_pps").is_some() {
+            format!("; with hot frames {} in the function", Pps(function))
+        } else {
+            format!(" {} in the function", Pps(function))
+        };
+        words += &format!(
+            "{joint} and {} with source and sink, {ticks:.0} ticks a packet in all",
+            Pps(total)
+        );
+    }
+    words + "."
 }
 
 const WARM_UP: &str = "warm-up";
@@ -219,11 +303,13 @@ const FIGURES: &[KnownFigure] = &[
     known("accepted_p99", "ns"),
     known("achieved_updates", "1/s"),
     known("function_changed_pps", "pps"),
+    known("function_cold_pps", "pps"),
     known("function_kept_percent", "percent"),
     known("function_pps", "pps"),
     known("longest_batch", "ns"),
     known("ns_per_packet", "ns"),
     known("refused_updates", "updates"),
+    known("ticks_cold_per_packet", "ticks"),
     known("ticks_per_packet", "ticks"),
     known("total_kept_percent", "percent"),
     known("total_pps", "pps"),

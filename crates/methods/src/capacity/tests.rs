@@ -20,8 +20,13 @@ fn value(outcome: &Outcome, name: &str) -> f64 {
 fn a_known_capacity_is_found_with_its_parts() {
     let mut device = Simulated::fixed(10e6);
     let outcome = run(&mut device);
-    assert_eq!(device.trials(), 6, "a warm-up and five repetitions");
-    // 250 ticks a packet at 2.5 GHz; 70 % of them in the function.
+    assert_eq!(device.trials(), 11, "a warm-up, and five repetitions with each kind of frames");
+    // 250 ticks a packet at 2.5 GHz; 70 % of them in the function, which takes twice as long for
+    // cold frames.
+    assert!((value(&outcome, "function_cold_pps") / (5e6 / 0.7) - 1.0).abs() < 1e-6);
+    let cold: Vec<f64> = outcome.parts("ticks_cold_per_packet").map(|f| f.value).collect();
+    assert_eq!(cold.len(), 2, "the stages of the function only");
+    assert!((cold.iter().sum::<f64>() - 350.0).abs() < 1e-3, "{cold:?}");
     assert!((value(&outcome, "total_pps") / 10e6 - 1.0).abs() < 1e-6);
     assert!((value(&outcome, "function_pps") / (10e6 / 0.7) - 1.0).abs() < 1e-6);
     assert!((value(&outcome, "wall_clock_pps") / 10e6 - 1.0).abs() < 1e-6);
@@ -31,8 +36,8 @@ fn a_known_capacity_is_found_with_its_parts() {
     assert_eq!(outcome.claims[0].level, ClaimLevel::None);
     assert_eq!(
         outcome.answer,
-        "One worker processes 14.3 Mpps in the function and 10.0 Mpps with source and sink, \
-         250 ticks a packet in all."
+        "One worker processes 7.14 Mpps in the function with cold frames; with hot frames \
+         14.3 Mpps in the function and 10.0 Mpps with source and sink, 250 ticks a packet in all."
     );
 }
 
@@ -42,6 +47,35 @@ fn stages_add_up_to_the_total_even_where_one_sees_half_of_the_packets() {
     let stages: f64 = outcome.parts("ticks_per_packet").map(|f| f.value).sum();
     assert!((stages - value(&outcome, "ticks_per_packet")).abs() < 1e-6);
     assert_eq!(outcome.parts("ns_per_packet").count(), 4);
+}
+
+#[test]
+fn frames_are_only_those_that_are_wanted() {
+    for (frames, there, absent) in [
+        (Frames::Hot, "function_pps", "function_cold_pps"),
+        (Frames::Cold, "function_cold_pps", "function_pps"),
+    ] {
+        let config = Config { frames: vec![frames], ..Config::default() };
+        let mut device = Simulated::fixed(10e6);
+        let outcome = config.run(&mut device, &mut Unobserved).expect("a simulated device");
+        assert_eq!(device.trials(), 6, "a warm-up and five repetitions");
+        assert!(outcome.figure(there).is_some() && outcome.figure(absent).is_none(), "{outcome:?}");
+        assert!(outcome.answer.starts_with("One worker processes "), "{}", outcome.answer);
+        assert!(outcome.validity.valid, "{:?}", outcome.validity);
+    }
+    let twice = Config { frames: vec![Frames::Hot, Frames::Hot], ..Config::default() };
+    assert_eq!(crate::entry::refused(&twice).key, "frames");
+    let none = Config { frames: Vec::new(), ..Config::default() };
+    assert_eq!(crate::entry::refused(&none).key, "frames");
+}
+
+#[test]
+fn a_device_is_as_before_after_cold_frames() {
+    let mut device = Simulated::fixed(10e6);
+    let config = Config { frames: vec![Frames::Hot, Frames::Cold], ..Config::default() };
+    config.run(&mut device, &mut Unobserved).expect("a simulated device");
+    let outcome = run(&mut device);
+    assert!((value(&outcome, "function_pps") / (10e6 / 0.7) - 1.0).abs() < 1e-6);
 }
 
 #[test]
@@ -82,6 +116,9 @@ fn a_device_that_counts_no_cycles_yields_no_valid_capacity() {
             let trial = self.0.measure(load, duration, watch)?;
             Ok(Trial { stages: Vec::new(), ..trial })
         }
+        fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
+            self.0.set_conditions(conditions)
+        }
     }
     let outcome = Config::default()
         .run(&mut Blind(Simulated::fixed(1e6)), &mut Unobserved)
@@ -112,9 +149,9 @@ fn an_interrupted_run_has_told_its_finished_trials() {
         .expect_err("it was stopped");
     assert!(matches!(error, MeasureError::Interrupted));
     assert_eq!((keeper.0.len(), keeper.1.len(), keeper.2), (4, 3, 3));
-    assert_eq!(keeper.0[0].trials_expected, 6);
-    assert_eq!(keeper.0[3].trials_expected, 3);
-    assert_eq!(keeper.0[3].time_expected, Duration::from_secs(3));
+    assert_eq!(keeper.0[0].trials_expected, 11);
+    assert_eq!(keeper.0[3].trials_expected, 8);
+    assert_eq!(keeper.0[3].time_expected, Duration::from_secs(8));
 }
 
 #[test]
@@ -131,7 +168,7 @@ fn what_changes_leave_of_the_rate_is_found_in_pairs() {
     let mut device = Simulated::fixed(10e6).changing(changes);
     let config = Config { update_rate: Some(20e3), ..Config::default() };
     let outcome = config.run(&mut device, &mut Unobserved).expect("a simulated device");
-    assert_eq!(device.trials(), 15, "five times warm-up, without and with changes");
+    assert_eq!(device.trials(), 20, "five times warm-up, cold, hot, and hot with changes");
     assert!(device.simulated() <= config.time_bound());
     let total = value(&outcome, "total_kept_percent");
     assert!((total - 96.0).abs() < 0.1, "{total}");
@@ -142,7 +179,7 @@ fn what_changes_leave_of_the_rate_is_found_in_pairs() {
     assert!((1000.0..=3100.0).contains(&value(&outcome, "accepted_p50")));
     assert!(outcome.answer.contains("With 20000 changes per second"), "{}", outcome.answer);
     assert!(outcome.validity.valid, "{:?}", outcome.validity);
-    assert_eq!(outcome.figures[0].name, "function_pps");
+    assert_eq!(outcome.figures[0].name, "function_cold_pps");
     crate::figures::assert_known(&outcome);
 }
 

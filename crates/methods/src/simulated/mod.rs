@@ -26,8 +26,8 @@ mod sessions;
 use std::time::Duration;
 
 use measure::{
-    Conditions, Load, MeasureError, Measurer, Population, Pps, SessionLoad, SessionsThere, Trial,
-    TrialProgress, Watch,
+    Conditions, Load, MeasureError, Measurer, Population, Pps, SessionLoad, SessionsThere, Stage,
+    StageRole, Trial, TrialProgress, Watch,
 };
 
 pub use ageing::Ageing;
@@ -276,6 +276,10 @@ impl Simulated {
     fn behave(&mut self, trial: &mut Trial, duration: Duration) {
         let conditions = &self.conditions;
         let random = &mut self.forwarding.random;
+        if conditions.cold_frames {
+            let of_function = |stage: &&mut Stage| stage.role == StageRole::Function;
+            trial.stages.iter_mut().filter(of_function).for_each(|stage| stage.ticks *= 2);
+        }
         if let Some(changes) = &self.changes {
             changes.change(trial, conditions.updates_per_s.unwrap_or(0.0));
         }

@@ -22,6 +22,7 @@ impl Function for Pipeline {
 
     fn process(&mut self, batch: &mut Batch, _: Ticks, stages: &mut StageClock<'_>) {
         for slot in batch.slots() {
+            batch.look_ahead(slot);
             let other = PortId(1 - batch.port(slot).0.min(1));
             let verdict =
                 if self.is_closed { Verdict::Drop(CLOSED) } else { Verdict::Forward(other) };

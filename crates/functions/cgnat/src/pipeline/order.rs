@@ -16,7 +16,7 @@ use std::io;
 use engine::plane::Context;
 use engine::{Drops, Event, Function, Refusal, StageClock};
 use machine::clock::Ticks;
-use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
+use packet::{Batch, Made, PortId, Reason, Room, Slot, Touched, Verdict};
 use stages::punt;
 use wire::{ethernet, pcp};
 
@@ -117,6 +117,13 @@ impl Function for Pipeline {
         self.state.bytes() + self.followed.as_ref().map_or(0, Followed::bytes) + replication
     }
 
+    fn touches(&self) -> Touched {
+        match self.interfaces.rules().is_some() || self.interfaces.ds_lite.is_some() {
+            false => Touched::Headers,
+            true => Touched::HeadersAndFront,
+        }
+    }
+
     fn reads_datagrams(&self) -> &'static [u16] {
         &[pcp::SERVER_PORT]
     }
@@ -186,6 +193,7 @@ impl Pipeline {
         }
         let plain = Plain::new(&self.interfaces);
         for slot in batch.slots().take(came) {
+            batch.look_ahead(slot);
             let class = match plain.recognise(batch.frame(slot), batch.port(slot)) {
                 Some(class) => class,
                 None => self.classify(batch, slot, (&plain, now)),

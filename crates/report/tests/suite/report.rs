@@ -210,7 +210,7 @@ fn every_method_has_its_chart_and_no_chart_is_drawn_without_its_data() {
                 "series-table-times-0000-newer-method",
             ],
         ),
-        ("compared", &["boxes-capacity", "cycles"]),
+        ("compared", &["bars-capacity", "boxes-capacity", "cycles"]),
     ];
     for (name, record) in fixture::full::all() {
         let (_, wanted) = expected.iter().find(|(n, _)| *n == name).expect("listed");

@@ -83,11 +83,7 @@ impl Panel {
         }
         let alike: Vec<&Reference> =
             references.iter().filter(|r| r.reading.as_deref() == Some(figure.reading)).collect();
-        let others = published::curves(
-            &alike,
-            |r| published::size_place(r, sweep),
-            |r, _| published::micros(r),
-        );
+        let others = published::curves(&alike, published::size_place, |r, _| published::micros(r));
         let free = alike.iter().filter(|r| r.size.is_none());
         let lines: Vec<(f64, String)> =
             free.filter_map(|r| Some(published::line(r, published::micros(r)?))).collect();

@@ -4,7 +4,7 @@
 use measure::record::{Cell, Outcome, RunRecord, Series};
 
 use super::chart::{CHARTS_MAX, Chart, identifier};
-use super::heat::Surface;
+use super::heat::{Surface, Tile};
 use super::series::{Columns, plain};
 use crate::names::Names;
 use crate::words::outcomes;
@@ -43,14 +43,15 @@ fn surface(id: &str, title: &str, series: &Series) -> Option<Chart> {
     let (x, y, z) = (place("updates_per_s")?, place("load_pps")?, place("loss_percent")?);
     let tile = |row: &Vec<Option<f64>>| {
         let value = |place: usize| row.get(place).copied().flatten();
-        Some((value(x)?, value(y)?, value(z)?))
+        Some(Tile { x: value(x)?, y: value(y)?, value: value(z)?, is_bound: false })
     };
     let surface = Surface {
         x: "changes per second".into(),
         y: "load on each interface, pps".into(),
         z: "frames lost, %".into(),
         tiles: series.rows.iter().filter_map(tile).collect(),
-    };
+    }
+    .placed();
     if surface.tiles.is_empty() {
         return None;
     }

@@ -55,7 +55,8 @@ fn rows(outcome: &Outcome) -> Vec<Row> {
     let row = |flood: &str| {
         let value = |column: &Column| {
             let mut of_flood = outcome.figures.iter().filter(|f| f.of.as_deref() == Some(flood));
-            of_flood.find(|f| f.name == column.figure).map(|f| f.value)
+            let found = of_flood.find(|f| f.name == column.figure).map(|f| f.value);
+            found.filter(|value| value.is_finite())
         };
         let name = if flood == "none" { "no flood".into() } else { flood.replace('-', " ") };
         Row { name, values: COLUMNS.iter().map(value).collect() }

@@ -173,7 +173,10 @@ pub(crate) fn figure_name(name: &str) -> String {
         // The unit stands behind the value.
         other => {
             let bare = ["_percent", "_ns", "_pps"].iter().find_map(|unit| other.strip_suffix(unit));
-            bare.unwrap_or(other).replace("p99_9", "p99.9").replace('_', " ")
+            bare.unwrap_or(other)
+                .replace("blackout_", "outage time_")
+                .replace("p99_9", "p99.9")
+                .replace('_', " ")
         }
     }
 }

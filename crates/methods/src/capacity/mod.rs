@@ -1,4 +1,4 @@
-//! `capacity`: how many packets a second the cores can process, with nothing in the way.
+//! `capacity`: how many packets per second the cores can process, with nothing in the way.
 //!
 //! **Goals.** What a core does for a packet and how long each stage takes, free of tester, ring and
 //! pacing: the worker runs source and sink itself, as fast as it can (a closed loop). *Total*
@@ -204,10 +204,11 @@ fn answer(figures: &[Figure], trials: &[Trial]) -> String {
         n => format!("{n} workers process"),
     };
     format!(
-        "{workers} {} in the function and {} with source and sink, {:.0} ticks a packet in all.",
-        Pps(value("function_pps")),
+        "{workers} {} including generator and sink, at {:.0} TSC cycles per packet ({} excluding \
+         Rx/Tx).",
         Pps(value("total_pps")),
         value("ticks_per_packet"),
+        Pps(value("function_pps")),
     )
 }
 

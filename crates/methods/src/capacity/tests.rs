@@ -21,7 +21,7 @@ fn a_known_capacity_is_found_with_its_parts() {
     let mut device = Simulated::fixed(10e6);
     let outcome = run(&mut device);
     assert_eq!(device.trials(), 6, "a warm-up and five repetitions");
-    // 250 ticks a packet at 2.5 GHz; 70 % of them in the function.
+    // 250 TSC cycles per packet at 2.5 GHz; 70 % of them in the function.
     assert!((value(&outcome, "total_pps") / 10e6 - 1.0).abs() < 1e-6);
     assert!((value(&outcome, "function_pps") / (10e6 / 0.7) - 1.0).abs() < 1e-6);
     assert!((value(&outcome, "wall_clock_pps") / 10e6 - 1.0).abs() < 1e-6);
@@ -31,8 +31,8 @@ fn a_known_capacity_is_found_with_its_parts() {
     assert_eq!(outcome.claims[0].level, ClaimLevel::None);
     assert_eq!(
         outcome.answer,
-        "One worker processes 14.3 Mpps in the function and 10.0 Mpps with source and sink, \
-         250 ticks a packet in all."
+        "One worker processes 14.3 Mpps in the function and 10.0 Mpps including generator and \
+         sink, 250 TSC cycles per packet in all."
     );
 }
 

@@ -117,11 +117,10 @@ fn links(record: &RunRecord, first: &Cell) -> (Vec<String>, String) {
     if is_closed(record) {
         return (vec!["closed loop".into()], "no ports".into());
     }
-    let kind = first.configuration.pointer("/device/ports").and_then(Value::as_str);
-    let ports = match kind {
-        Some(kind) => format!("{kind} ports"),
-        None if first.device == "embedded" => "memory ports".into(),
-        None => "its ports".into(),
+    let kinds: BTreeSet<String> = record.cells.iter().map(ports).collect();
+    let ports = match kinds.len() {
+        1 => ports(first),
+        count => format!("{count} kinds of ports"),
     };
     let names = distinct(trials(first).flat_map(|t| t.directions.iter().map(|d| d.name.as_str())));
     let clients = first.configuration.pointer("/traffic/clients").map(value_words);
@@ -130,6 +129,14 @@ fn links(record: &RunRecord, first: &Cell) -> (Vec<String>, String) {
         (0, None) => (vec!["frames".into()], ports),
         (1..=LINKS_MAX, _) => (names.into_iter().map(str::to_owned).collect(), ports),
         (count, _) => (vec![format!("{count} directions")], ports),
+    }
+}
+
+fn ports(cell: &Cell) -> String {
+    match cell.configuration.pointer("/device/ports").and_then(Value::as_str) {
+        Some(kind) => format!("{kind} ports"),
+        None if cell.device == "embedded" => "memory ports".into(),
+        None => format!("ports of {}", cell.device),
     }
 }
 

@@ -43,7 +43,7 @@ fn a_browser_shows_the_whole_page_and_asks_for_nothing() {
     }
     for answer in [
         "43.3 Mpps (52.1 Mpps excluding Rx/Tx) at user 1,000",
-        "It forwards 5.37 Mpps on each of 2 interfaces",
+        "It forwards 5.37 Mpps on each of 2 ports",
     ] {
         assert!(shown.contains(answer), "the answer is not shown: {answer}");
     }

@@ -49,8 +49,8 @@ fn chart(record: &RunRecord, key: &str, sweep: &Sweep<'_>) -> Option<Chart> {
         "Added latency by frame size",
         &format!(
             "Latency with the feature minus latency without it, measured in pairs, in the slower \
-             direction; bars are 95 % confidence intervals of the mean, and an interval that contains \
-             zero is within the noise.{others}"
+             direction; bars are 95 % confidence intervals of the mean, and an interval that \
+             contains zero is inconclusive.{others}"
         ),
         drawings,
         table,

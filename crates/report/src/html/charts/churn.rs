@@ -27,8 +27,8 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome, series: &Series) -> Opti
         "churn-surface" => plain(
             &id,
             &format!("Throughput and times under change ({name})"),
-            "Against the rate of changes: throughput on each interface; time until a change is \
-             accepted, and until a frame shows it; blackout around changes.",
+            "Against the rate of changes: throughput per port and direction; time until a change \
+             is accepted, and until a frame shows it; outage time around changes.",
             series,
             SURFACE,
         ),
@@ -47,7 +47,7 @@ fn surface(id: &str, title: &str, series: &Series) -> Option<Chart> {
     };
     let surface = Surface {
         x: "changes per second".into(),
-        y: "load on each interface, pps".into(),
+        y: "load per port and direction, pps".into(),
         z: "frames lost, %".into(),
         tiles: series.rows.iter().filter_map(tile).collect(),
     }

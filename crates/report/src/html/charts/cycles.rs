@@ -1,5 +1,5 @@
-//! Where the cycles go: ticks a packet by stage, stacked, for each cell, beside what one access to
-//! memory of that size costs on this machine.
+//! Where the cycles go: TSC cycles per packet by stage, stacked, for each cell, beside what one
+//! access to memory of that size costs on this machine.
 
 use kuva::plot::bar::BarPlot;
 use kuva::prelude::*;

@@ -28,9 +28,9 @@ fn chart(record: &RunRecord, names: &Names, cell: &Cell, outcome: &Outcome) -> O
     rows.extend(published(record, cell));
     let id = identifier("floods", &[&cell.id, &outcome.method]);
     let title = format!("Effect of each flood on the background ({})", names.of_cell(cell));
-    let load = outcome
-        .figure("load")
-        .map_or(String::new(), |f| format!(" The background is {} on each interface.", f.words()));
+    let load = outcome.figure("load").map_or(String::new(), |f| {
+        format!(" The background is {} per port and direction.", f.words())
+    });
     let others = match rows.len() > ours {
         true => " The rows below the line are published figures.",
         false => "",

@@ -51,7 +51,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         .with_x_axis_max(max)
         .with_y_axis_min(LOSS_FLOOR / 2.0)
         .with_y_axis_max(200.0)
-        .with_x_label("load on each interface, Mpps")
+        .with_x_label("load per port and direction, Mpps")
         .with_y_label("frames lost")
         .with_y_label_offset(-24.0, 0.0)
         .with_force_margins(100.0, 150.0)

@@ -1,4 +1,4 @@
-//! What a page looks like on a telephone, on a laptop and on paper, as far as a browser can tell it:
+//! What a page looks like on a telephone, on a laptop and on paper, as far as a browser can tell:
 //! no row higher than a screen, no column cut off, an appendix that unfolds.
 
 use std::path::{Path, PathBuf};

@@ -37,7 +37,6 @@ pub fn render(record: &RunRecord, width: u16) -> String {
         line(&mut text, "");
         line(&mut text, &compared.headlines.caption);
         table(&mut text, &compared.headlines, width);
-        line(&mut text, "");
     }
     let names = Names::of(record);
     for words in names.together().into_iter().chain(bends::sentences(&record.cells)) {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  Verdict::Punt(reason) -> meter of the reason -> meter of the source -> ring of the reason --.
-//!  Function::event -----------------------------------------------------> ring of events ------+-> Plane
+//!  Function::event -----------------------------------------------------> ring of events ------+->
+//! Plane
 //!  the worker's next batch, at PortId::HOST <---------------------------- ring of injection <--'
 //! ```
 //! Each reason has a ring of its own, so that a flood of one takes nothing from another, however
@@ -74,9 +75,9 @@ pub enum EventKind {
 /// What may come up of one reason.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PuntLimit {
-    /// Frames a second; 0 for any number.
+    /// Frames per second; 0 for any number.
     pub per_s: u32,
-    /// Frames a second of one source; 0 for any number.
+    /// Frames per second of one source; 0 for any number.
     pub per_s_and_source: u32,
     /// Bytes of the ring, which bounds what waits.
     pub ring_bytes: usize,

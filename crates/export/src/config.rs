@@ -50,7 +50,7 @@ pub struct Logging {
     #[serde(default = "queue")]
     #[schemars(range(min = 8, max = 16_777_216))]
     pub queue: u32,
-    /// Messages a second at most; 0 for no limit.
+    /// Messages per second at most; 0 for no limit.
     #[serde(default)]
     #[schemars(range(max = 100_000_000))]
     pub rate: u32,

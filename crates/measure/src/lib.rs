@@ -23,4 +23,4 @@ pub use routing::*;
 pub use sessions::*;
 pub use trial::*;
 pub use watch::*;
-pub use words::figure_words;
+pub use words::{figure_words, value_words};

@@ -69,7 +69,7 @@ pub enum RoutingEvent {
     WithdrawAll,
     /// Routes of the feeders change at a steady rate, each to attributes that another one has.
     Flaps {
-        /// Changes of routes a second, all feeders together.
+        /// Changes of routes per second, all feeders together.
         per_s: f64,
         /// How long they go on.
         duration: Duration,

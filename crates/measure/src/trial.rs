@@ -13,17 +13,17 @@ use crate::{PathFailure, Pps, SessionCounts, SessionLoad};
 pub enum Load {
     /// As fast as the device accepts it: its worker runs the source and the sink itself.
     ClosedLoop,
-    /// A rate on each sending interface (as RFC 2544 counts loads), whatever the device does.
+    /// A rate per port and direction (as RFC 2544 counts loads), whatever the device does.
     PerInterface(Pps),
-    /// A burst of back-to-back frames on each interface, at `rate` from idle (RFC 9004); the rest
-    /// of the duration is silence.
+    /// A burst of back-to-back frames per port and direction, at `rate` from idle (RFC 9004); the
+    /// rest of the duration is silence.
     Burst {
-        /// Number of frames on each interface.
+        /// Number of frames per port and direction.
         frames: u64,
         /// Rate of the frames within the burst.
         rate: Pps,
     },
-    /// A rate on each interface that changes once (RFC 2544 section 26.5).
+    /// A rate per port and direction that changes once (RFC 2544 section 26.5).
     Step {
         /// First rate.
         first: Pps,
@@ -314,7 +314,8 @@ pub enum MeasureError {
 }
 
 impl Load {
-    /// Rate on each interface; the first rate of a step, none for a closed loop and for sessions.
+    /// Rate per port and direction; the first rate of a step, none for a closed loop and for
+    /// sessions.
     pub fn rate(self) -> Option<Pps> {
         match self {
             Self::ClosedLoop | Self::Sessions(_) => None,

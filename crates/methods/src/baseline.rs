@@ -25,9 +25,9 @@ pub(crate) fn of(trial: &Trial) -> Option<Baseline> {
     Some(Baseline { tester_pps: slowest as f64 / seconds, latency_p50_ns })
 }
 
-/// The limit of a result (on each interface) that is close to the tester's own maximum; the answer
-/// should then say "at least". `asked` is the load of the baseline trial: a tester that sent all of
-/// it has shown no maximum.
+/// The limit of a result (per port and direction) that is close to the tester's own maximum; the
+/// answer should then say "at least". `asked` is the load of the baseline trial: a tester that sent
+/// all of it has shown no maximum.
 pub(crate) fn limit(baseline: Baseline, asked: Pps, result: Pps) -> Option<Limit> {
     let has_ceiling = baseline.tester_pps < asked.0 * measure::validity::TESTER_SENT_MIN;
     (has_ceiling && result.0 >= baseline.tester_pps * NEAR_CEILING).then(|| Limit {

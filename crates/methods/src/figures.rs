@@ -1,5 +1,5 @@
-//! Figures that several methods give, in the same words and units: rates on each interface, latency
-//! by direction, a value with its spread over repetitions.
+//! Figures that several methods give, in the same words and units: rates per port and direction,
+//! latency by direction, a value with its spread over repetitions.
 
 use measure::record::{DirectionRecord, Figure, Limit, LimitKind, Spread, TrialRecord};
 use measure::{Direction, Nanos};
@@ -30,8 +30,8 @@ pub(crate) fn spread_limit(spread: Option<Spread>) -> Option<Limit> {
     })
 }
 
-/// The rate on each interface that a trial shows to pass: its load, or the sent part if the tester
-/// sent less (within its tolerance).
+/// The rate per port and direction that a trial shows to pass: its load, or the sent part if the
+/// tester sent less (within its tolerance).
 pub(crate) fn rate_pps(trial: &TrialRecord) -> f64 {
     let asked = trial.load_pps().unwrap_or(0.0);
     let seconds = trial.effective_ns as f64 * 1e-9;
@@ -101,9 +101,9 @@ pub(crate) fn latency_words(trial: &TrialRecord) -> String {
     })
 }
 
-/// ` on each of 2 interfaces`; empty for a single one.
+/// ` on each of 2 ports`; empty for a single one.
 pub(crate) fn interface_words(interfaces: usize) -> String {
-    if interfaces > 1 { format!(" on each of {interfaces} interfaces") } else { String::new() }
+    if interfaces > 1 { format!(" on each of {interfaces} ports") } else { String::new() }
 }
 
 /// Spread above which repetitions get a remark, as a fraction of their median.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// A load: a rate such as `4 Mpps`, or a share of the throughput such as `50 %`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HeldLoad {
-    /// Frames per second on each interface.
+    /// Frames per second per port and direction.
     Rate(Pps),
     /// Fraction of the throughput.
     Share(Ratio),

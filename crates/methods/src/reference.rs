@@ -16,7 +16,7 @@ use crate::{Method, Step, throughput};
 /// A throughput to which loads refer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Throughput {
-    /// Frames per second on each interface; none if no load passed.
+    /// Frames per second per port and direction; none if no load passed.
     pub pps: Option<f64>,
     /// Limits of the search, as limits of the method that uses it.
     pub limits: Vec<Limit>,
@@ -84,7 +84,7 @@ impl Throughput {
 /// The highest rate that can be offered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Maximum {
-    /// Frames per second on each interface.
+    /// Frames per second per port and direction.
     pub pps: f64,
     /// Whether the tester sent less than configured.
     pub of_tester: bool,

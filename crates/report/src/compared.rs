@@ -72,7 +72,7 @@ fn headlines<'a>(first: &RunRecord, all: &'a [Comparison]) -> Vec<&'a Comparison
         .collect()
 }
 
-/// `capacity, function alone, user 1,000: B is 1.17 (1.13 to 1.21) times A, faster`.
+/// `capacity, excluding Rx/Tx, user 1,000: B is 1.17 (1.13 to 1.21) times A, faster`.
 fn sentence(one: &Comparison, name: &str) -> String {
     let what = format!("{}, {}, {}", one.method, figure_name(&one.figure), cell_words(one));
     let why = match one.confidence_95 {

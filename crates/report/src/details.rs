@@ -29,8 +29,8 @@ pub(crate) fn goals(record: &RunRecord) -> Option<Pivot> {
         }
     }
     pivot(
-        "Goals of the searches, on each interface: the highest load that met the goal, the lowest \
-         load above it that missed it, and the conditional throughput at the former",
+        "Goals of the searches, per port and direction: the highest load that met the goal, the \
+         lowest load above it that missed it, and the conditional throughput at the former",
         &[
             "result",
             "goal",
@@ -94,8 +94,8 @@ pub(crate) fn baselines(record: &RunRecord) -> Option<Pivot> {
         ])
     };
     pivot(
-        "Baseline of the tester alone, with a wire in the device's place: its maximum on each \
-         interface, and the latency that every measured latency contains",
+        "Baseline of the tester alone, with a wire in the device's place: its maximum per port and \
+         direction, and the latency that every measured latency contains",
         &["result", "tester alone", "ratio", "median latency"],
         outcomes(record).filter_map(row).collect(),
     )

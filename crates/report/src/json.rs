@@ -12,7 +12,7 @@ use flate2::{Compression, GzBuilder};
 use measure::record::RunRecord;
 use serde::Deserialize;
 
-use crate::older::mark_bounds;
+use crate::older::{mark_bounds, mark_verdicts};
 use crate::{Exporter, ReportError};
 
 /// The registry line.
@@ -105,6 +105,7 @@ pub fn read_within(path: &Path, bytes_max: u64) -> Result<RunRecord, ReportError
             let record = serde_json::from_slice(&text);
             let mut record: RunRecord = record.map_err(|e| no_record(e.to_string()))?;
             mark_bounds(&mut record);
+            mark_verdicts(&mut record);
             Ok(record)
         }
     }

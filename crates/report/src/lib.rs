@@ -10,7 +10,9 @@
 pub mod archive;
 mod bends;
 pub mod compared;
+mod compared_values;
 mod csv;
+mod depth;
 mod details;
 mod error;
 mod exporter;

@@ -1,6 +1,6 @@
 //! What records of before do not say by themselves.
 
-use measure::record::{Figure, LimitKind, Outcome, RunRecord};
+use measure::record::{Comparison, Figure, LimitKind, Outcome, RunRecord, Verdict};
 
 /// Marks figures that are bounds, which records had no word for: what the outcome says of itself
 /// tells them. Later records have them marked already.
@@ -14,6 +14,14 @@ pub(crate) fn mark_bounds(record: &mut RunRecord) {
             let figures = outcome.figures.iter_mut().filter(|figure| is_of(figure));
             figures.for_each(|figure| *figure = figure.clone().at_least(true));
         }
+    }
+}
+
+/// Gives comparisons that are a change the verdict, which records had no word for.
+pub(crate) fn mark_verdicts(record: &mut RunRecord) {
+    let is_without = |one: &&mut Comparison| one.is_change && one.verdict == Verdict::Inconclusive;
+    for one in record.comparisons.iter_mut().filter(is_without) {
+        one.verdict = if one.ratio > 1.0 { Verdict::Higher } else { Verdict::Lower };
     }
 }
 

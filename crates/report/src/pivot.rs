@@ -4,8 +4,9 @@
 
 use measure::record::{Cell, Figure, Outcome, RunRecord, Spread};
 
+use crate::depth::{TOO_FEW, carries};
 use crate::names::Names;
-use crate::summary::{figure_name, headline};
+use crate::summary::{figure_name, headline, methods};
 use crate::words::{distinct, outcomes};
 
 /// A table; its first column names the row, all others are aligned right.
@@ -29,7 +30,7 @@ impl Pivot {
 /// The tables of a record, by method in the order of measurement.
 pub(crate) fn pivots(record: &RunRecord) -> Vec<Pivot> {
     let all: Vec<(&Cell, &Outcome)> = outcomes(record).collect();
-    let methods = distinct(all.iter().map(|(_, o)| o.method.as_str()));
+    let methods = methods(record);
     let cells = Names::of(record);
     let mut pivots = Vec::new();
     for method in methods {
@@ -86,7 +87,10 @@ fn middle_words(outcomes: &[(&Cell, &Outcome)]) -> &'static str {
 
 /// A table of figures of the whole: one row per cell, one column per figure.
 fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
-    let names = names(outcomes, |f| f.of.is_none());
+    let mut names = names(outcomes, |f| f.of.is_none());
+    // The headline leads, whatever its place in the record.
+    let lead = outcomes.iter().find_map(|(_, outcome)| headline(outcome)).map(|f| f.name.as_str());
+    names.sort_by_key(|name| Some(*name) != lead);
     let spread = |o: &Outcome| headline(o).and_then(|f| f.spread).filter(|s| s.n > 1);
     let spreads = outcomes.iter().any(|(_, o)| spread(o).is_some());
     let sure = outcomes.iter().any(|(_, o)| spread(o).is_some_and(|s| s.confidence_95.is_some()));
@@ -95,21 +99,22 @@ fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
     head.extend(spreads.then(|| "spread".into()));
     head.extend(sure.then(|| "95 % CI".into()));
     head.push("result".into());
-    let row = |(cell, outcome): &(&Cell, &Outcome)| {
-        let mut row = vec![cells.of_cell(cell)];
-        row.extend(
-            names.iter().map(|name| outcome.figure(name).map_or("none".into(), |f| f.words())),
-        );
-        let spread = spread(outcome);
-        if spreads {
-            row.push(spread.as_ref().map_or(String::new(), spread_words));
-        }
-        if sure {
-            row.push(spread.as_ref().and_then(confidence_words).unwrap_or_default());
-        }
-        row.push(validity_words(outcome).into());
-        row
-    };
+    let row =
+        |(cell, outcome): &(&Cell, &Outcome)| {
+            let mut row = vec![cells.of_cell(cell)];
+            row.extend(names.iter().map(|name| {
+                outcome.figure(name).map_or("none".into(), |f| carried_words(outcome, f))
+            }));
+            let spread = spread(outcome);
+            if spreads {
+                row.push(spread.as_ref().map_or(String::new(), spread_words));
+            }
+            if sure {
+                row.push(spread.as_ref().and_then(confidence_words).unwrap_or_default());
+            }
+            row.push(validity_words(outcome).into());
+            row
+        };
     let counts: Vec<usize> = outcomes.iter().filter_map(|(_, o)| Some(spread(o)?.n)).collect();
     let of = format!("{} of {}", middle_words(outcomes), repetitions_words(&counts));
     let repeated = match (spreads, sure) {
@@ -150,10 +155,19 @@ fn stages(
         row.extend(outcomes.iter().map(|(_, outcome)| bare(figure_of(outcome, name, part))));
         row
     };
+    let is_idle = |part: &&&str| {
+        outcomes.iter().all(|(_, o)| figure_of(o, name, part).is_none_or(|f| f.value == 0.0))
+    };
+    let (idle, busy): (Vec<&&str>, Vec<&&str>) = parts.iter().partition(is_idle);
+    let idle: Vec<&str> = idle.into_iter().copied().collect();
+    let none = match idle.is_empty() {
+        true => String::new(),
+        false => format!("; none in {}", idle.join(", ")),
+    };
     Pivot {
-        caption: format!("{method}: {} by stage{by}", figure_name(name)),
+        caption: format!("{method}: {} by stage{by}{none}", figure_name(name)),
         head,
-        rows: parts.iter().map(row).collect(),
+        rows: busy.into_iter().map(row).collect(),
     }
 }
 
@@ -170,7 +184,7 @@ fn directions(
             let mut row = vec![format!("{}, {part}", cells.of_cell(cell))];
             row.extend(names.iter().map(|name| {
                 let figure = figure_of(outcome, name, part);
-                figure.map_or(String::new(), |f| f.words())
+                figure.map_or(String::new(), |f| carried_words(outcome, f))
             }));
             if row.iter().skip(1).any(|text| !text.is_empty()) {
                 rows.push(row);
@@ -196,6 +210,33 @@ fn directions(
         head: std::iter::once("cell".into()).chain(names.iter().map(head)).collect(),
         rows,
     }
+}
+
+/// A figure as text; a percentile that its samples do not carry is none.
+pub(crate) fn carried_words(outcome: &Outcome, figure: &Figure) -> String {
+    let samples = || {
+        let is_of = |direction: &str| {
+            figure
+                .of
+                .as_deref()
+                .is_none_or(|of| of == direction || of.ends_with(&format!(", {direction}")))
+        };
+        let trials = outcome.trials.iter().flat_map(|trial| &trial.directions);
+        let of = trials.filter(|direction| is_of(&direction.name));
+        of.filter_map(|direction| Some(direction.latency.as_ref()?.samples)).max()
+    };
+    match quantile(&figure.name).zip(samples()) {
+        Some((quantile, samples)) if !carries(quantile, samples) => TOO_FEW.into(),
+        // The head of the column says the unit.
+        _ if figure.name == "ticks_per_packet" => bare(Some(figure)),
+        _ => figure.words(),
+    }
+}
+
+/// The quantile in the name of a latency: `latency_p99_9` is 0.999.
+fn quantile(name: &str) -> Option<f64> {
+    let percent = name.strip_prefix(LATENCY)?.strip_prefix('p')?.replace('_', ".");
+    percent.parse::<f64>().ok().map(|percent| percent / 100.0)
 }
 
 fn figure_of<'a>(outcome: &'a Outcome, name: &str, part: &str) -> Option<&'a Figure> {
@@ -238,3 +279,17 @@ const LEFT_OUT: &[&str] = &[
     "throughput_l2",
     "latency_min",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quantile_stands_in_the_name() {
+        let is = |name, expected: f64| {
+            quantile(name).is_some_and(|found| (found - expected).abs() < 1e-12)
+        };
+        assert!(is("latency_p99_9", 0.999) && is("latency_p50", 0.5));
+        assert_eq!(["latency_max", "latency_mean", "throughput"].map(quantile), [None; 3]);
+    }
+}

@@ -64,7 +64,7 @@ pub enum Kind {
 pub enum Counts {
     /// Rate of the function's stages alone, in a closed loop.
     Function,
-    /// Rate including source and sink, in a closed loop.
+    /// Rate including generator and sink, in a closed loop.
     Total,
     /// Open-loop throughput, all interfaces together.
     Throughput,

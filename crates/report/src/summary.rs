@@ -5,14 +5,14 @@ pub(crate) use measure::figure_words;
 use measure::record::{Cell, Claim, Figure, Outcome, RunRecord, Status};
 
 use crate::names::Names;
-use crate::words::{distinct, grouped, outcomes};
+use crate::words::{distinct, grouped, outcomes, sentence_start};
 
 /// The answer: one sentence per method, or why there is none.
 pub(crate) fn answers(record: &RunRecord) -> Vec<String> {
     if let Some(cell) = record.cells.iter().find(|c| c.check.as_ref().is_some_and(|k| !k.passed)) {
         return vec![check_failed(cell, &Names::of(record))];
     }
-    let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
+    let methods = methods(record);
     let mut answers: Vec<String> =
         methods.iter().filter_map(|method| answer_of(record, method)).collect();
     for cell in &record.cells {
@@ -43,9 +43,42 @@ pub(crate) fn status_words(status: Status) -> &'static str {
     }
 }
 
-/// The headline figure of an outcome, which is its first.
+/// The methods of a record in the order of reading: what users get, with receive and transmit,
+/// stands before what a core could do.
+pub(crate) fn methods(record: &RunRecord) -> Vec<&str> {
+    let mut methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
+    methods.sort_by_key(|method| *method == "capacity");
+    methods
+}
+
+/// The validity of a run in at most five words.
+pub(crate) fn validity_in_words(record: &RunRecord) -> String {
+    let all = outcomes(record).count();
+    let invalid = outcomes(record).filter(|(_, outcome)| !outcome.validity.valid).count();
+    let remarked = outcomes(record).filter(|(_, o)| !o.validity.limits.is_empty()).count();
+    match (record.status, invalid, remarked) {
+        (Status::Passed, _, 0) if all > 0 => "valid, without remarks".into(),
+        (Status::Passed, _, 1) => "valid, remarks on one result".into(),
+        (Status::Passed, _, n) if n > 0 => format!("valid, remarks on {n} results"),
+        (Status::Invalid, n, _) if n > 0 && n < all => format!("{n} of {all} not valid"),
+        (status, _, _) => status_words(status).into(),
+    }
+}
+
+/// What a figure in brackets beside the headline counts, told once; none without such figures.
+pub(crate) fn explained(record: &RunRecord) -> Option<&'static str> {
+    let is_there = outcomes(record).any(|(_, outcome)| outcome.figure("function_pps").is_some());
+    is_there.then_some(
+        "Including generator and sink is all that a core does for a packet. Excluding Rx/Tx counts \
+         the function's stages alone, to compare with published figures that leave out receive \
+         and transmit; no port forwards at that rate.",
+    )
+}
+
+/// The headline figure of an outcome: what users get leads, and then its first.
 pub(crate) fn headline(outcome: &Outcome) -> Option<&Figure> {
-    outcome.figures.first()
+    let lead = LEADS.iter().find(|(method, _)| *method == outcome.method);
+    lead.and_then(|(_, name)| outcome.figure(name)).or_else(|| outcome.figures.first())
 }
 
 /// Each claim once, with the results that make it: a method where all its results do.
@@ -103,7 +136,9 @@ fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
         headline(outcome)?;
         let figure = outcome.figures.iter().find(|f| f.name == name);
         let value = figure.map_or("none".into(), |f| f.words());
-        Some(format!("{value} at {}", names.of_cell(cell)))
+        let beside = outcome.figure("function_pps").filter(|f| f.name != name);
+        let beside = beside.map_or(String::new(), |f| format!(" ({} excluding Rx/Tx)", f.words()));
+        Some(format!("{value}{beside} at {}", names.of_cell(cell)))
     };
     match (found.len(), words(first), words(last)) {
         (1, _, _) | (_, None, _) | (_, _, None) => Some(first.1.answer.clone()),
@@ -119,34 +154,35 @@ fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
 /// A figure's name as text.
 pub(crate) fn figure_name(name: &str) -> String {
     match name {
-        "function_pps" => "function alone".into(),
-        "total_pps" => "with source and sink".into(),
+        "function_pps" => "excluding Rx/Tx".into(),
+        "total_pps" => "including generator and sink".into(),
         "wall_clock_pps" => "wall clock".into(),
         "longest_batch" => "longest batch".into(),
-        "ticks_per_packet" => "ticks per packet".into(),
+        "ticks_per_packet" => "TSC cycles per packet".into(),
         "ns_per_packet" => "time per packet".into(),
         "device_cpu_per_packet" => "CPU time per packet".into(),
         "device_busy_per_packet" => "time in stages".into(),
-        "throughput" => "on each interface".into(),
+        "throughput" => "per port and direction".into(),
         "throughput_aggregate" => "aggregate".into(),
-        "throughput_aggregate_l2" => "aggregate, frames".into(),
-        "throughput_aggregate_l1" => "aggregate, on the wire".into(),
-        "throughput_l2" => "frames".into(),
-        "throughput_l1" => "on the wire".into(),
-        "loss_fraction" => "loss ratio".into(),
-        "loss_percent" => "loss".into(),
+        "throughput_aggregate_l2" => "aggregate L2 rate".into(),
+        "throughput_aggregate_l1" => "aggregate L1 rate".into(),
+        "throughput_l2" => "L2 rate".into(),
+        "throughput_l1" => "L1 rate".into(),
+        "loss_fraction" => "frame loss ratio".into(),
+        "loss_percent" => "frame loss rate".into(),
         // The unit stands behind the value.
         other => {
             let bare = ["_percent", "_ns", "_pps"].iter().find_map(|unit| other.strip_suffix(unit));
-            bare.unwrap_or(other).replace("p99_9", "p99.9").replace('_', " ")
+            bare.unwrap_or(other)
+                .replace("blackout_", "outage time_")
+                .replace("p99_9", "p99.9")
+                .replace('_', " ")
         }
     }
 }
 
-fn sentence_start(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or(String::new(), |c| c.to_uppercase().chain(letters).collect())
-}
+/// Methods whose first figure is of a part of the work, with the figure of all of it.
+const LEADS: &[(&str, &str)] = &[("capacity", "total_pps")];
 
 /// Packets per second in millions, for axes and tables with one unit.
 pub(crate) fn mpps(pps: f64) -> f64 {

@@ -61,15 +61,10 @@ fn groups<'a>(cells: &[&'a Cell], names: &Names, key: &str) -> Vec<Group<'a>> {
     groups
 }
 
-/// The positive number that a cell has for a key; for a named mix of frame sizes, the mean.
+/// The number that a cell has for a key; none below zero, and none for a mix of frame sizes, which
+/// has no place on an axis of sizes.
 fn number(cell: &Cell, key: &str) -> Option<f64> {
-    let value = cell.parameters.get(key)?;
-    value.as_f64().filter(|x| *x >= 0.0).or_else(|| {
-        let trials = || cell.outcomes.iter().flat_map(|o| &o.trials).flat_map(|t| &t.directions);
-        let (bytes, frames) =
-            trials().fold((0, 0), |(bytes, frames), d| (bytes + d.sent_bytes, frames + d.sent));
-        (is_size(key) && value.is_string() && frames > 0).then(|| bytes as f64 / frames as f64)
-    })
+    cell.parameters.get(key)?.as_f64().filter(|x| *x >= 0.0)
 }
 
 /// Whether a key is the size of frames.

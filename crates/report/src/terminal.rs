@@ -13,6 +13,7 @@ use measure::Nanos;
 use measure::record::{Cell, Check, Distribution, RunRecord, Status, TrialRecord};
 
 use crate::bends;
+use crate::compared_values;
 use crate::details;
 use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
@@ -26,8 +27,16 @@ pub fn render(record: &RunRecord, width: u16) -> String {
     for answer in answers(record) {
         line(&mut text, &grouped_in(&answer));
     }
-    for comparison in &record.comparisons {
-        line(&mut text, &details::comparison_words(comparison));
+    if let Some(words) = summary::explained(record) {
+        line(&mut text, words);
+    }
+    if let Some(compared) = compared_values::of(record) {
+        for verdict in &compared.verdicts {
+            line(&mut text, verdict);
+        }
+        line(&mut text, "");
+        line(&mut text, &compared.headlines.caption);
+        table(&mut text, &compared.headlines, width);
     }
     let names = Names::of(record);
     for words in names.together().into_iter().chain(bends::sentences(&record.cells)) {
@@ -92,14 +101,19 @@ fn line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// Splits the columns of a table into parts that fit into the width without breaking words; each
-/// part begins with the column that names the rows.
+/// Splits the columns of a table into parts that fit into the width without breaking words.
 fn side_by_side(pivot: &Pivot, width: u16) -> Vec<Vec<usize>> {
-    let first = column_width(pivot, 0);
+    split(pivot.head.len(), |column| column_width(pivot, column), usize::from(width))
+}
+
+/// Splits columns into parts of at most a width, if one column is not wider; each part begins with
+/// the column that names the rows.
+pub(crate) fn split(count: usize, of: impl Fn(usize) -> usize, width: usize) -> Vec<Vec<usize>> {
+    let first = of(0);
     let (mut parts, mut part, mut used) = (Vec::new(), vec![0], first);
-    for column in 1..pivot.head.len() {
-        let needed = column_width(pivot, column);
-        if used + needed > usize::from(width) && part.len() > 1 {
+    for column in 1..count {
+        let needed = of(column);
+        if used + needed > width && part.len() > 1 {
             parts.push(std::mem::replace(&mut part, vec![0]));
             used = first;
         }

@@ -2,6 +2,7 @@
 
 use measure::record::{Comparison, Figure, RunRecord, SAME_WITHIN, Verdict};
 
+use crate::summary::headline;
 use crate::words::{leaf, value_words};
 
 /// The verdict of a comparison: of a rate or a time, `faster` or `slower`.
@@ -53,7 +54,7 @@ pub(crate) fn figure<'a>(record: &'a RunRecord, one: &Comparison) -> Option<(&'a
     let cell = record.cells.iter().find(is_cell)?;
     let mut outcomes = cell.outcomes.iter().filter(|outcome| outcome.method == one.method);
     outcomes.find_map(|outcome| {
-        let headline = outcome.figures.first()?;
+        let headline = headline(outcome)?;
         outcome.figure(&one.figure).map(|figure| (figure, figure.name == headline.name))
     })
 }
@@ -61,7 +62,11 @@ pub(crate) fn figure<'a>(record: &'a RunRecord, one: &Comparison) -> Option<(&'a
 /// The ratio with its confidence interval, with as many digits as that justifies.
 pub(crate) fn times(one: &Comparison) -> String {
     match one.confidence_95 {
-        None => format!("{:.2}", one.ratio),
+        None => {
+            // Three digits that count.
+            let magnitude = one.ratio.abs().max(1e-9).log10().floor();
+            format!("{:.*}", (2.0 - magnitude).clamp(0.0, 9.0) as usize, one.ratio)
+        }
         Some([low, high]) => {
             let half = (high - low) / 2.0;
             let places = if half > 0.0 { (-half.log10().floor()).clamp(2.0, 4.0) } else { 4.0 };

@@ -1,15 +1,13 @@
 //! Values, keys and cells in words.
 
 use measure::record::{Cell, Outcome, RunRecord};
+pub(crate) use measure::value_words;
 use serde_json::Value;
 
-/// A value of a swept key as people write it: digits in groups.
-pub(crate) fn value_words(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(n) => n.as_u64().map_or_else(|| n.to_string(), grouped),
-        other => other.to_string(),
-    }
+/// The text with a capital letter at its beginning.
+pub(crate) fn sentence_start(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |c| c.to_uppercase().chain(letters).collect())
 }
 
 /// Digits in groups of three.

@@ -220,7 +220,11 @@ mod tests {
         let now = |frame: u64| (1 << 30) + frame * 400;
         let passed = (0..20_000).filter(|frame| alone.conforms(now(*frame), 1)).count();
         let of_all = (0..20_000).filter(|frame| same.conforms_of(&common, now(*frame), 1)).count();
-        assert_eq!((of_all, passed), (8020, 8020), "8 s at 1,000 packets a second, and the burst");
+        assert_eq!(
+            (of_all, passed),
+            (8020, 8020),
+            "8 s at 1,000 packets per second, and the burst"
+        );
         common.fill();
         assert_eq!((0..100).filter(|_| same.conforms_of(&common, now(0), 1)).count(), 20);
         assert!((0..100).all(|_| Meter::default().conforms_of(&common, 0, 1)));

@@ -183,8 +183,8 @@ pub struct ExactPolicer {
 }
 
 impl ExactPolicer {
-    /// A policer of the `rfc` (2697, 2698, 4115), with rates in bytes a second and bursts in bytes:
-    /// the committed ones, then those of excess or peak. RFC 2697 has no second rate.
+    /// A policer of the `rfc` (2697, 2698, 4115), with rates in bytes per second and bursts in
+    /// bytes: the committed ones, then those of excess or peak. RFC 2697 has no second rate.
     pub fn new(
         rfc: u32,
         is_colour_aware: bool,

@@ -11,7 +11,7 @@ pub(super) const NAME: &str = "template";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Load on each interface.
+    /// Load per port and direction.
     pub rate: Pps,
     /// Duration of the trial.
     #[schemars(extend("exclusiveMinimum" = 0))]

@@ -8,6 +8,7 @@ mod checks;
 mod circles;
 mod documented;
 mod documents;
+mod glossary;
 mod imports;
 mod keys;
 mod licences;

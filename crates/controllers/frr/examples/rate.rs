@@ -1,4 +1,4 @@
-//! How many routes a second go from zebra's stream into a router on one core:
+//! How many routes per second go from zebra's stream into a router on one core:
 //!
 //! ```sh
 //! cargo run --release -p controller-frr --example rate

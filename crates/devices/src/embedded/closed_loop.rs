@@ -1,5 +1,5 @@
-//! The closed loop: as fast as the workers go, with source and sink on their own cores. Changes,
-//! where they are asked for, are requested by one more thread, on the tester's core.
+//! The closed loop: as fast as the workers go, including generator and sink on their own cores.
+//! Changes, where they are asked for, are requested by one more thread, on the tester's core.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -179,7 +179,7 @@ tallies! {
     FragmentsFollowed = "fragments-followed",
     /// Fragments that waited for a first one, or those of an outer packet for others, in vain.
     FragmentsGivenUp = "fragments-given-up",
-    /// Outer packets of softwires put together.
+    /// Outer packets of softwires reassembled.
     Reassembled = "packets-reassembled",
     /// Pieces, and fragments that had waited, that were lost because too many were to leave at
     /// once.

@@ -65,7 +65,7 @@ pub struct State {
     pub algs: Algs,
     /// Mappings that subscribers asked for; none where they cannot.
     pub granted: Option<Box<GrantedTable>>,
-    /// What tells a collector of all that comes and goes; none where logs are off.
+    /// What exports to a collector all that comes and goes; none where logs are off.
     pub log: Option<Box<Log>>,
     pub(crate) filtering: Filtering,
     /// What is known of softwires; none where there are none.

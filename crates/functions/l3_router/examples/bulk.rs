@@ -1,4 +1,4 @@
-//! What a million changes of routes a second, in bulk from one controller, cost forwarding: a
+//! What a million changes of routes per second, in bulk from one controller, cost forwarding: a
 //! worker forwards full batches, and for each round as many changes are handed to it as are due at
 //! that rate. Rounds with and without them take turns; those in which the machine did something
 //! else are left out.
@@ -195,8 +195,8 @@ fn main() {
     let ns = |ticks: f64| ticks / clock.ticks_per_second() * 1e9;
     let middle = |all: &[f64]| all[all.len() / 2];
     println!(
-        "a round of {BATCH_MAX} takes {:.0} ns; with {:.2} M changes a second it forwards {:.1} % \
-         of what it does without ({:.1} to {:.1}); {refused} of {asked} refused",
+        "a round of {BATCH_MAX} takes {:.0} ns; with {:.2} M changes per second it forwards {:.1} \
+         % of what it does without ({:.1} to {:.1}); {refused} of {asked} refused",
         ns(alone),
         middle(&rates),
         middle(&shares),

@@ -1,5 +1,5 @@
 //! What packets for the control plane cost transit, and whether a flood of one protocol takes
-//! anything from another: a worker with 100 sessions of BFD (10 ms x 3) is offered 10 M packets a
+//! anything from another: a worker with 100 sessions of BFD (10 ms x 3) is offered 10 M packets per
 //! second in transit, beside punted ones, in virtual time. The time that it takes for a round is
 //! measured, and the variants take turns; what the host's thread does is not in it.
 //!
@@ -23,7 +23,7 @@ const SESSIONS: u32 = 100;
 /// Packets of a round in transit.
 const TRANSIT: u64 = 100;
 
-/// A round in virtual time: 10 M packets a second in transit.
+/// A round in virtual time: 10 M packets per second in transit.
 const ROUND: Ticks = 10_000;
 
 /// Rounds of a turn, and turns of each variant.

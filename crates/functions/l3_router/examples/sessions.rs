@@ -110,8 +110,8 @@ fn main() {
     let sent = run(&mut nodes, 6 * second, (6 + span) * second);
     let [one, _] = &nodes;
     println!(
-        "{SESSIONS} sessions of 10 ms x 3 for {span} s: {} packets a second each way, {:.2} % of a \
-         core for both ways, {} rounds; {} up at the end",
+        "{SESSIONS} sessions of 10 ms x 3 for {span} s: {} packets per second each way, {:.2} % \
+         of a core for both ways, {} rounds; {} up at the end",
         sent as u64 / 2 / span,
         one.took.as_secs_f64() / span as f64 * 100.0,
         one.rounds,

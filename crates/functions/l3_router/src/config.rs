@@ -124,7 +124,7 @@ pub struct Config {
     pub ping: bool,
     /// Whether what else is for the router itself goes to a control plane; else it is dropped.
     pub punt: bool,
-    /// Packets a second for the router itself at most, by protocol.
+    /// Packets per second for the router itself at most, by protocol.
     pub punt_rates: PuntRates,
     /// Whether neighbours are asked for their Ethernet addresses (ARP, Neighbor Discovery), and
     /// solicitations for the router's own are answered; ARP requests are in any case.
@@ -154,7 +154,7 @@ pub struct Config {
     /// Most rules of each list at run time; 0 for 256 more than at the start, where there are any.
     #[schemars(range(max = 65_536))]
     pub acl_capacity: u32,
-    /// Packets a second at most that rules with `log-one-in` tell in the log, of all rules and
+    /// Packets per second at most that rules with `log-one-in` tell in the log, of all rules and
     /// workers together.
     #[schemars(range(min = 1, max = 200))]
     pub rule_log_per_s: u32,

@@ -52,7 +52,7 @@ pub struct Pipeline {
     pub(super) watched: Watched,
     reassembly: Option<Reassembly>,
     pub(super) made: Option<Made>,
-    /// Where a fragment is put together.
+    /// Where a fragment is reassembled.
     pub(super) datagram: Vec<u8>,
     makes: bool,
     pub(super) tallies: Tallies,

@@ -4,7 +4,7 @@
 //!  first fragment ──► entry: ports, bytes seen ──► last gap closed, or time over: forgotten
 //!  later fragment ──► found: has these ports        not found: came before the first
 //! ```
-//! Nothing is put together and nothing is held: each fragment goes on at once, and access lists,
+//! Nothing is reassembled and nothing is held: each fragment goes on at once, and access lists,
 //! policers and the hash of flows see the ports that the first one showed. Only a first fragment
 //! makes an entry, so that a flood of later ones takes no room at all; where there is no room the
 //! oldest gives way, so that a flood of first ones shortens how long a datagram is remembered and

@@ -68,7 +68,7 @@ pub struct Config {
     pub core_mtu: u16,
     /// What is cut of a packet that is too long for the links to base stations in its tunnel.
     pub fragment: Fragment,
-    /// How tunnel packets that come in fragments are put together.
+    /// How tunnel packets that come in fragments are reassembled.
     pub fragments: Fragments,
     /// ICMP errors of its own a second at most, by each worker: about packets whose time to live
     /// ends here, for nobody, without a route, or too long; 0 for none.

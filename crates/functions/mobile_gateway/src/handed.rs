@@ -25,7 +25,7 @@ pub(super) struct Handed {
 /// What is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A frame with a packet for the gateway itself, as it came in or put together.
+    /// A frame with a packet for the gateway itself, as it came in or reassembled.
     Tunnel = 1,
     /// A packet for a user, out of the tunnel of another one.
     Packet = 2,

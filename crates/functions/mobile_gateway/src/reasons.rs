@@ -19,7 +19,7 @@ reasons! {
     IP_CHECKSUM = "ip-checksum",
     /// The IPv4 header has options, or IPv6 hop-by-hop options.
     IP_OPTIONS = "ip-options",
-    /// A fragment addressed to the gateway, where none are put together.
+    /// A fragment addressed to the gateway, where none are reassembled.
     IP_FRAGMENT = "ip-fragment",
     /// A fragment without data, one in the middle that does not end at 8 bytes, or one beyond the
     /// longest packet.
@@ -127,7 +127,7 @@ tallies! {
     GtpErrorsLimited = "gtp-errors-limited",
     /// Packets that left in pieces.
     PacketsCut = "packets-cut",
-    /// Packets for the gateway put together of fragments.
+    /// Packets for the gateway reassembled.
     Reassembled = "packets-reassembled",
     /// Fragments that waited in vain.
     FragmentsGivenUp = "fragments-given-up",

@@ -21,7 +21,7 @@ use super::reasons;
 /// The fragments that wait.
 pub(super) struct Reassembly {
     fragments: Fragments<()>,
-    /// The frame that was put together last.
+    /// The frame that was reassembled last.
     whole: Vec<u8>,
     /// Room of a frame, in bytes.
     longest: usize,

@@ -82,7 +82,7 @@ fn of_frame(
         Class::Downlink(inner) | Class::Spent { teid: None, inner } => {
             inner.addresses.ipv4_destination()
         }
-        // All of a packet meet where they are put together.
+        // All of a packet meet where they are reassembled.
         Class::Fragment(Part { key, .. }) => {
             let [_, source] = key.source;
             return Some(steering.bits(source << 16 | u64::from(key.identification), FRAGMENT));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{ClaimLevel, Outcome};
-use crate::Subject;
+use crate::{Subject, value_words};
 
 /// The results of one cell: one combination of swept keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -162,6 +162,7 @@ impl Cell {
             return self.function.clone();
         }
         let one = |(key, value): (&String, &Value)| match value {
+            Value::Object(_) | Value::Array(_) => format!("{key}={}", value_words(value)),
             Value::String(text) => format!("{key}={text}"),
             other => format!("{key}={other}"),
         };

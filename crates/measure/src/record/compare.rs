@@ -13,6 +13,7 @@ use super::{Cell, Comparison, Figure, Outcome, Repetition, RunRecord, Verdict};
 use crate::statistics::{
     Sample, paired_difference, paired_ratio, ratio_of_samples, unpaired_ratio,
 };
+use crate::value_words;
 
 /// Compares the values of `key` (`function.policer`) within a run, paired by repetition: each later
 /// value with the first value, with all other keys equal.
@@ -301,7 +302,7 @@ impl Subject<'_> {
             match value {
                 Value::String(text) if self.paired => format!("{leaf}: {text}"),
                 Value::String(text) => format!("{leaf} {text}"),
-                other => format!("{leaf}: {other}"),
+                other => format!("{leaf}: {}", value_words(other)),
             }
         };
         let (a, b) = (name(self.a), name(self.b));

@@ -63,8 +63,8 @@ pub struct GoalRecord {
     pub configuration: Value,
     /// The relevant lower and upper bound; `regular` says whether the goal was reached.
     pub bounds: Bounds,
-    /// Conditional throughput at the lower bound (MLRsearch draft), in packets per second on each
-    /// interface.
+    /// Conditional throughput at the lower bound (MLRsearch draft), in packets per second per port
+    /// and direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditional_pps: Option<f64>,
     /// Why the search for this goal ended, and which trials decided, as a sentence.
@@ -97,7 +97,7 @@ pub struct Column {
 /// Baseline: the maximum of the tester alone, with a wire in the device's place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
-    /// Frames per second on each interface that the tester sent and received.
+    /// Frames per second per port and direction that the tester sent and received.
     pub tester_pps: f64,
     /// Median latency of the wire in nanoseconds, which every measured latency includes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,7 +177,7 @@ pub struct Spread {
     pub confidence_95: Option<[f64; 2]>,
 }
 
-/// Bounds at the end of a search, in packets per second on each interface.
+/// Bounds at the end of a search, in packets per second per port and direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     /// The highest load that met the goal; absent if none did.

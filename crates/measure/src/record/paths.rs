@@ -15,6 +15,7 @@ mod out;
 use serde_json::{Map, Value};
 
 use super::{Cell, Outcome};
+use crate::value_words;
 
 pub use filter::OPERATORS;
 
@@ -94,6 +95,15 @@ impl Cell {
         self.value_at(path)?.as_f64()
     }
 
+    /// Whether the value at a path is a lower bound.
+    pub fn is_bound_at(&self, path: &str) -> bool {
+        let (method, figure) = path.split_once('.').unwrap_or((path, ""));
+        match (method, figure) {
+            ("out", what) => out::is_bound(self, what),
+            _ => self.find(method, figure).is_some_and(|figure| figure.bound.is_some()),
+        }
+    }
+
     /// Whether the cell passes a plot's filter: each path has the wanted value, or meets its
     /// condition (`$lt`, `$lte`, `$gt`, `$gte`, `$ne`, `$in`, `$not`).
     pub fn passes(&self, filter: &Map<String, Value>) -> bool {
@@ -110,6 +120,7 @@ impl Cell {
             let Some((path, after)) = behind.split_once('}') else { break };
             filled += before;
             filled += &match self.value_at(path) {
+                Some(value @ (Value::Object(_) | Value::Array(_))) => value_words(&value),
                 Some(Value::String(text)) => text,
                 Some(other) => other.to_string(),
                 None => "–".to_owned(),

@@ -95,19 +95,19 @@ pub struct TrialRecord {
 pub enum LoadRecord {
     /// As fast as the device accepts it.
     ClosedLoop,
-    /// A rate on each sending interface.
+    /// A rate per port and direction.
     PerInterface {
-        /// Frames per second on each interface.
+        /// Frames per second per port and direction.
         pps: f64,
     },
-    /// A burst of back-to-back frames on each interface, from idle.
+    /// A burst of back-to-back frames per port and direction, from idle.
     Burst {
-        /// Number of frames on each interface.
+        /// Number of frames per port and direction.
         frames: u64,
         /// Rate of the frames within the burst, in frames per second.
         pps: f64,
     },
-    /// A rate on each interface that changes once.
+    /// A rate per port and direction that changes once.
     Step {
         /// First rate, in frames per second.
         pps: f64,
@@ -183,7 +183,7 @@ pub struct StageRecord {
     pub packets: u64,
     /// Ticks of the time-stamp counter spent in the stage.
     pub ticks: u64,
-    /// Ticks per packet of the stage; 0 without packets.
+    /// TSC cycles per packet of the stage; 0 without packets.
     pub ticks_per_packet: f64,
     /// Nanoseconds per packet of the stage; 0 without packets.
     pub ns_per_packet: f64,
@@ -312,7 +312,7 @@ impl TrialRecord {
         (ns > 0.0 && packets > 0).then(|| ns / packets as f64)
     }
 
-    /// The load on each interface in frames per second, if it is a rate.
+    /// The load per port and direction in frames per second, if it is a rate.
     pub fn load_pps(&self) -> Option<f64> {
         match self.load {
             LoadRecord::ClosedLoop | LoadRecord::Sessions { .. } => None,

@@ -14,8 +14,8 @@ pub(super) const NAME: &str = "burst";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Rate of the frames within a burst, on each interface. If the tester cannot send it, the rate
-    /// is the tester's maximum, found by a first trial.
+    /// Rate of the frames within a burst, per port and direction. If the tester cannot send it, the
+    /// rate is the tester's maximum, found by a first trial.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_rate: Pps,
     /// Throughput of the device, which corrects for the frames forwarded during a burst; by default

@@ -30,10 +30,9 @@ impl Config {
                 Some(found) => found.words(maximum, interfaces),
                 None => without_figure(maximum, throughput, searches),
             },
-            aggregation:
-                "frames and rates on each sending interface, simultaneously; loss over all \
+            aggregation: "frames and rates per port and direction, simultaneously; loss over all \
                  directions together"
-                    .into(),
+                .into(),
             figures: found.as_ref().map_or_else(Vec::new, |found| found.figures(self)),
             series: found.as_ref().map(|_| series(searches)).into_iter().collect(),
             baseline: throughput.baseline,

@@ -1,4 +1,4 @@
-//! `capacity`: how many packets a second the cores can process, with nothing in the way.
+//! `capacity`: how many packets per second the cores can process, with nothing in the way.
 //!
 //! **Goals.** What a core does for a packet and how long each stage takes, free of tester, ring and
 //! pacing: the worker runs source and sink itself, as fast as it can (a closed loop). *Total*
@@ -276,20 +276,19 @@ fn answer<'a>(figures: &[Figure], mut trials: impl Iterator<Item = &'a Trial>) -
         1 => "One worker processes".to_string(),
         n => format!("{n} workers process"),
     };
-    if let Some(pps) = value("function_cold_pps") {
-        words += &format!(" {} in the function with cold frames", Pps(pps));
+    let cold = value("function_cold_pps");
+    if let Some(pps) = cold {
+        words += &format!(" {} of cold frames excluding Rx/Tx", Pps(pps));
     }
     if let (Some(function), Some(total), Some(ticks)) =
         (value("function_pps"), value("total_pps"), value("ticks_per_packet"))
     {
-        let joint = if value("function_cold_pps").is_some() {
-            format!("; with hot frames {} in the function", Pps(function))
-        } else {
-            format!(" {} in the function", Pps(function))
-        };
         words += &format!(
-            "{joint} and {} with source and sink, {ticks:.0} ticks a packet in all",
-            Pps(total)
+            "{} {} including generator and sink, at {ticks:.0} TSC cycles per packet ({} excluding \
+             Rx/Tx)",
+            if cold.is_some() { "; of hot frames" } else { "" },
+            Pps(total),
+            Pps(function),
         );
     }
     words + "."

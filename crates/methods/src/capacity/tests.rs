@@ -21,7 +21,7 @@ fn a_known_capacity_is_found_with_its_parts() {
     let mut device = Simulated::fixed(10e6);
     let outcome = run(&mut device);
     assert_eq!(device.trials(), 11, "a warm-up, and five repetitions with each kind of frames");
-    // 250 ticks a packet at 2.5 GHz; 70 % of them in the function, which takes twice as long for
+    // 250 TSC cycles per packet at 2.5 GHz; 70 % of them in the function, which takes twice as long for
     // cold frames.
     assert!((value(&outcome, "function_cold_pps") / (5e6 / 0.7) - 1.0).abs() < 1e-6);
     let cold: Vec<f64> = outcome.parts("ticks_cold_per_packet").map(|f| f.value).collect();
@@ -36,8 +36,8 @@ fn a_known_capacity_is_found_with_its_parts() {
     assert_eq!(outcome.claims[0].level, ClaimLevel::None);
     assert_eq!(
         outcome.answer,
-        "One worker processes 7.14 Mpps in the function with cold frames; with hot frames \
-         14.3 Mpps in the function and 10.0 Mpps with source and sink, 250 ticks a packet in all."
+        "One worker processes 7.14 Mpps of cold frames excluding Rx/Tx; of hot frames 10.0 Mpps \
+         including generator and sink, at 250 TSC cycles per packet (14.3 Mpps excluding Rx/Tx)."
     );
 }
 

@@ -136,7 +136,7 @@ pub(super) fn losses(rows: &[Row]) -> Series {
     };
     Series {
         name: "churn-loss".into(),
-        title: "Loss by updates per second and load on each interface, all trials".into(),
+        title: "Loss by updates per second and load per port and direction, all trials".into(),
         columns,
         rows: rows.iter().flat_map(of).collect(),
     }
@@ -203,7 +203,7 @@ pub(super) fn answer(config: &Config, rows: &[Row]) -> String {
     let Some(unchanged) = rows.first().and_then(|row| row.throughput_pps) else {
         return "No load passed, even without changes.".into();
     };
-    let start = format!("Without changes it forwards {} on each interface", Pps(unchanged));
+    let start = format!("Without changes it forwards {} per port and direction", Pps(unchanged));
     let Some((far, changed)) = far_end(rows).and_then(|row| Some((row, row.throughput_pps?)))
     else {
         return format!(

@@ -78,7 +78,7 @@ impl Method for Config {
             method: NAME.into(),
             configuration: self.configuration(),
             answer: figures::answer(self, &rows),
-            aggregation: "loads and rates on each interface that sends; updates of all kinds \
+            aggregation: "loads and rates per port and direction that sends; updates of all kinds \
                           together; loss over all directions together"
                 .into(),
             figures: figures::figures(&rows),

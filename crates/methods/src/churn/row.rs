@@ -8,7 +8,7 @@ use measure::record::{Baseline, Distribution, EventsRecord, Limit, Outcome, Tria
 pub(super) struct Row {
     /// Requested updates per second.
     pub rate: f64,
-    /// Throughput on each interface in packets per second; none if no load passed.
+    /// Throughput per port and direction in packets per second; none if no load passed.
     pub throughput_pps: Option<f64>,
     /// Baseline of the tester before the search.
     pub baseline: Option<Baseline>,

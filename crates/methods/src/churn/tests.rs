@@ -78,7 +78,7 @@ fn known_times_of_changes_are_reported() {
 
 #[test]
 fn the_blocked_time_is_what_a_change_blocks() {
-    // 1 ms a change at 0 to 10 updates a second, without a buffer: every load loses.
+    // 1 ms a change at 0 to 10 updates per second, without a buffer: every load loses.
     let rates = vec![5.0, 10.0];
     let config = Config { update_rates: rates, ..Config::default() };
     let blocking =

@@ -21,7 +21,7 @@ pub struct Config {
     /// How often the device is started anew and told the whole table; the result is the median.
     #[schemars(range(min = 1, max = 1000))]
     pub repetitions: u32,
-    /// Changes of routes a second after the first table, all feeders together; 0 for none.
+    /// Changes of routes per second after the first table, all feeders together; 0 for none.
     #[schemars(range(min = 0.0, max = 1e6))]
     pub changes: f64,
     /// How long these changes go on.

@@ -2,7 +2,7 @@
 //!
 //! **Goals.** A device is started, all sessions come up, and the feeders tell their tables. The
 //! time is that from the first byte of a feeder to the last route of the last client, and beside it
-//! the times of all clients, route updates a second, the processor time of device and tester, and
+//! the times of all clients, route updates per second, the processor time of device and tester, and
 //! memory. Then, by key: routes that change at a steady rate, clients that lose their sessions, a
 //! restart, everything withdrawn, clients that read nothing.
 //!

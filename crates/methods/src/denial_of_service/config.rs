@@ -14,12 +14,13 @@ pub(super) const NAME: &str = "denial-of-service";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Throughput to which fractions refer, on each interface; by default it is searched first.
+    /// Throughput to which fractions refer, per port and direction; by default it is searched
+    /// first.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub of: Option<Pps>,
     /// Keys of the throughput search, which are those of the method `throughput`.
     pub search: throughput::Config,
-    /// Background load on each interface: a rate, or a fraction of the throughput.
+    /// Background load per port and direction: a rate, or a fraction of the throughput.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub background: HeldLoad,
     /// Load of each flood: a rate, or a fraction of the throughput.

@@ -2,7 +2,7 @@
 
 use measure::{Pps, Trial};
 
-/// Rates in frames per second: the background on each interface, and the flood.
+/// Rates in frames per second: the background per port and direction, and the flood.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rates {
     pub(super) background: Pps,

@@ -195,7 +195,7 @@ impl Config {
             configuration: self.configuration(),
             answer: report::answer(courses, rates),
             aggregation: format!(
-                "the background on each interface that sends, its loss over all directions \
+                "the background per port and direction that sends, its loss over all directions \
                  together; {repeated} trials repeated because of stalls"
             ),
             figures: report::figures(courses, rates),

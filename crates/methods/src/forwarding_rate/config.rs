@@ -11,8 +11,8 @@ pub(super) const NAME: &str = "forwarding-rate";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Load on each interface. If the tester cannot send it, the result is the forwarding rate at
-    /// the maximum offered load.
+    /// Load per port and direction. If the tester cannot send it, the result is the forwarding rate
+    /// at the maximum offered load.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub rate: Pps,
     /// Duration of each repetition.

@@ -13,8 +13,8 @@
 //! **How.** The tester alone, a wire in the device's place; a warm-up; then `repetitions` trials at
 //! one load. A rate is of frames that came back where they belong, over the time from the first to
 //! the last frame sent; each figure is the median over repetitions, with the extremes beside it.
-//! Interfaces count alike: a rate *on each interface* is the mean of the directions, which stand
-//! beside it.
+//! Interfaces count alike: a rate *per port and direction* is the mean of the directions, which
+//! stand beside it.
 
 mod config;
 #[cfg(test)]
@@ -94,8 +94,8 @@ impl Method for Config {
             method: NAME.into(),
             configuration: self.configuration(),
             answer: answer(&figures, &trials, at_maximum),
-            aggregation: "rates on each interface that sends, the mean over directions; aggregate \
-                          where the name says so; loss over all directions together"
+            aggregation: "rates per port and direction that sends, the mean over directions; \
+                          aggregate where the name says so; loss over all directions together"
                 .into(),
             figures,
             baseline,

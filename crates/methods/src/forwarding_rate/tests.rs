@@ -30,7 +30,7 @@ fn an_overloaded_device_forwards_its_capacity() {
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
     assert_eq!(
         outcome.answer,
-        "Of 20.0 Mpps on each of 2 interfaces, it forwards 5.00 Mpps, 10.0 Mpps in all; 75 % is \
+        "Of 20.0 Mpps on each of 2 ports, it forwards 5.00 Mpps, 10.0 Mpps in all; 75 % is \
          lost."
     );
 }

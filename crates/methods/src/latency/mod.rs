@@ -264,8 +264,8 @@ fn answer(points: &[Point], throughput: &Throughput) -> String {
 const RFC2544: &str = "rfc2544.26.2";
 const RFC8219_LATENCY: &str = "rfc8219.7.2";
 const RFC8219_PDV: &str = "rfc8219.7.3";
-const AGGREGATION: &str = "loads on each interface that sends; latency by direction, the slower \
-                           direction where a figure is of no part";
+const AGGREGATION: &str = "loads per port and direction that sends; latency by direction, the \
+                           slower direction where a figure is of no part";
 
 /// Number of repetitions that RFC 2544 section 26.2 and RFC 8219 section 7.2 require.
 const REPETITIONS: u32 = 20;

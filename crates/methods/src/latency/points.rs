@@ -11,7 +11,7 @@ use crate::reference::Throughput;
 pub(super) struct Point {
     /// Label of the load: `no load`, `50 %` …
     pub label: String,
-    /// Load on each interface, in packets per second.
+    /// Load per port and direction, in packets per second.
     pub load_pps: f64,
     /// Load in percent of the throughput.
     pub load_percent: f64,

@@ -15,8 +15,8 @@ pub(super) const NAME: &str = "loss-curve";
 pub struct Config {
     /// Order of the loads, and the condition that ends it.
     pub procedure: Procedure,
-    /// Load that is 100 %, on each interface. If the tester cannot send it, 100 % is the tester's
-    /// maximum, found by a first trial.
+    /// Load that is 100 %, per port and direction. If the tester cannot send it, 100 % is the
+    /// tester's maximum, found by a first trial.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_rate: Pps,
     /// Distance between two loads as a fraction of 100 %; by default 10 % for `rfc2544`, which is

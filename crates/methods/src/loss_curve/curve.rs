@@ -9,7 +9,7 @@ use crate::reference;
 /// Results at one load.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
-    /// Offered load on each interface, in frames per second.
+    /// Offered load per port and direction, in frames per second.
     pub load_pps: f64,
     /// Median loss of the trials, as a fraction of sent frames.
     pub loss: f64,
@@ -17,7 +17,7 @@ pub(super) struct Point {
     pub best: f64,
     /// Largest loss of a trial, as a fraction of sent frames.
     pub worst: f64,
-    /// Median forwarded rate on each interface, in frames per second.
+    /// Median forwarded rate per port and direction, in frames per second.
     pub forwarded_pps: f64,
     /// Indices of the trials.
     pub trials: Vec<usize>,

@@ -127,8 +127,8 @@ impl Config {
             method: NAME.into(),
             configuration: self.configuration(),
             answer: report::answer(&curve, maximum),
-            aggregation: "loads and forwarded rates on each interface that sends, the latter the \
-                          mean over directions; loss over all directions together, the median \
+            aggregation: "loads and forwarded rates per port and direction that sends, the latter \
+                          the mean over directions; loss over all directions together, the median \
                           of the trials of a load"
                 .into(),
             figures: report::figures(self, &curve, maximum),

@@ -14,7 +14,7 @@ pub(super) const NAME: &str = "path-failure";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Load during the failures, in frames per second on each interface: one that the device
+    /// Load during the failures, in frames per second per port and direction: one that the device
     /// forwards without loss.
     #[schemars(range(min = 1.0, max = 1e9))]
     pub rate: Pps,

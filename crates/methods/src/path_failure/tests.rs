@@ -29,7 +29,7 @@ fn the_loss_of_each_kind_is_told_by_time_and_by_frames() {
     let outcome = run(&Config::default(), WATCHED);
     assert!((value(&outcome, "path_failure_time", "silence") - 30e6).abs() < 1e6);
     assert!((value(&outcome, "path_failure_time", "port-down") - 1e6).abs() < 1e6);
-    // Half of 10,000 frames a second in two directions, five times.
+    // Half of 10,000 frames per second in two directions, five times.
     assert_eq!(value(&outcome, "path_failure_lost", "silence"), 1500.0);
     assert_eq!(value(&outcome, "path_failure_returned", "silence"), 5.0);
     assert!(outcome.validity.valid, "{:?}", outcome.validity);

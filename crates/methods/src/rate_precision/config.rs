@@ -23,12 +23,12 @@ pub struct Config {
     /// fraction of its configured rate; 0 omits the phase.
     #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
     pub underload: f64,
-    /// Load on each interface in place of the load that follows from `overload`; `underload` is
-    /// then scaled as if this load were that of `overload`.
+    /// Load per port and direction in place of the load that follows from `overload`; `underload`
+    /// is then scaled as if this load were that of `overload`.
     #[schemars(extend("minimum" = 1))]
     pub load: Option<Pps>,
-    /// Highest load that is offered, on each interface; configured rates that need a higher load
-    /// are an error.
+    /// Highest load that is offered, per port and direction; configured rates that need a higher
+    /// load are an error.
     #[schemars(extend("minimum" = 1))]
     pub max_rate: Pps,
     /// Largest deviation of the passed rate from the configured rate.

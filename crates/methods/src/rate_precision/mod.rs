@@ -136,8 +136,8 @@ impl Measured {
             method: NAME.into(),
             configuration: config.configuration(),
             answer: figures::answer(config, &self),
-            aggregation: "bytes as the policer counts them, all repetitions together; the load on \
-                          each interface that sends"
+            aggregation: "bytes as the policer counts them, all repetitions together; the load \
+                          per port and direction that sends"
                 .into(),
             figures: figures::figures(config, &self),
             series: vec![self.overloaded.series(config.overload)],

@@ -17,7 +17,7 @@ use super::table::Table;
 use crate::Step;
 use crate::method::Session;
 
-/// The load on each interface for the overload, and the policers found by probing.
+/// The load per port and direction for the overload, and the policers found by probing.
 pub(super) fn load(
     config: &Config,
     session: &mut Session<'_>,
@@ -79,8 +79,8 @@ fn needed(config: &Config, offered_pps: f64, table: &Table) -> Result<Pps, Measu
     }
     if needed > config.max_rate.0 {
         return Err(nothing(&format!(
-            "{} times the rate of each subscriber need {} on each interface, more than max-rate \
-             ({}): lower the rate limit, use fewer subscribers or longer frames, or raise max-rate",
+            "{} times the rate of each subscriber need {} per port and direction, more than \
+             max-rate ({}): lower the rate limit, use fewer subscribers or longer frames, or raise max-rate",
             config.overload,
             Pps(needed),
             config.max_rate,

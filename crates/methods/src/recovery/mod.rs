@@ -165,8 +165,8 @@ impl Config {
             method: NAME.into(),
             configuration: self.configuration(),
             answer: self.answer(&figures, overloads, throughput),
-            aggregation: "loads on each interface that sends; times by direction, the slower one \
-                          where a figure is of no part"
+            aggregation: "loads per port and direction that sends; times by direction, the slower \
+                          one where a figure is of no part"
                 .into(),
             baseline: throughput.baseline,
             claims: vec![self.claim(throughput, validity.valid && !figures.is_empty())],

@@ -14,7 +14,7 @@ pub(super) const NAME: &str = "reset";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Throughput to which `load` refers, on each interface; by default it is searched first.
+    /// Throughput to which `load` refers, per port and direction; by default it is searched first.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub of: Option<Pps>,
     /// Keys of the throughput search, which are those of the method `throughput`.

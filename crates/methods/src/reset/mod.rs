@@ -145,8 +145,8 @@ impl Config {
             method: NAME.into(),
             configuration: self.configuration(),
             answer: report::answer(self, resets, throughput),
-            aggregation: "the load on each interface that sends; times by direction, the longer \
-                          one where a figure is of no part"
+            aggregation: "the load per port and direction that sends; times by direction, the \
+                          longer one where a figure is of no part"
                 .into(),
             baseline: throughput.baseline,
             series: report::series(resets),

@@ -1,4 +1,4 @@
-//! `session-rate` on simulated devices that open so many sessions a second and no more.
+//! `session-rate` on simulated devices that open so many sessions per second and no more.
 
 use measure::record::{ClaimLevel, LimitKind};
 use measure::{Ratio, Seconds};

@@ -21,7 +21,7 @@ pub struct Ageing {
     pub wandering_ns: f64,
     /// Interval of burst losses; none if zero.
     pub burst_every: Duration,
-    /// Number of frames of each burst, on each interface.
+    /// Number of frames of each burst, per port and direction.
     pub burst_frames: u64,
 }
 

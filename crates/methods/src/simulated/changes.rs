@@ -29,7 +29,7 @@ impl Changes {
         (1.0 - asked_per_s.min(self.most_per_s) * self.cost_ns * 1e-9).max(0.0)
     }
 
-    /// Adds the changes of a trial, and subtracts the frames lost in their blackouts.
+    /// Adds the changes of a trial, and subtracts the frames lost in their outage times.
     pub(super) fn change(&self, trial: &mut Trial, asked_per_s: f64) {
         let seconds = trial.effective.as_secs_f64();
         let requested = (asked_per_s * seconds).round() as u64;

@@ -25,7 +25,7 @@ impl Floods {
         self.0.iter().map(|flood| flood.name).chain(ping).collect()
     }
 
-    /// How many frames a second are not forwarded because of those that are asked for.
+    /// How many frames per second are not forwarded because of those that are asked for.
     pub(super) fn cost_pps(&self, asked: &[Option<Flood>]) -> f64 {
         let asked = asked.iter().flatten();
         asked.map(|f| self.0.get(f.kind).map_or(0.0, |s| s.costs) * f.rate.0).sum()

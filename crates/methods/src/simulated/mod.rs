@@ -90,7 +90,7 @@ impl Simulated {
         }
     }
 
-    /// Limits the tester's rate on each interface.
+    /// Limits the tester's rate per port and direction.
     pub fn tester_limited(mut self, pps: f64) -> Self {
         self.forwarding.tester_pps_max = pps;
         self

@@ -15,7 +15,8 @@ pub(super) const NAME: &str = "soak";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Load on each interface: a rate, or a share of the throughput, which is then searched first:
+    /// Load per port and direction: a rate, or a share of the throughput, which is then searched
+    /// first:
     /// `4 Mpps`, `50 %`.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub load: HeldLoad,

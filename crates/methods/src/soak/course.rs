@@ -53,7 +53,7 @@ impl Slice {
         if self.sent == 0 { 0.0 } else { self.lost() as f64 / self.sent as f64 }
     }
 
-    /// Frames per second that came back, on each interface.
+    /// Frames per second that came back, per port and direction.
     pub fn forwarded_pps(&self) -> f64 {
         let time = self.seconds * self.interfaces as f64;
         if time > 0.0 { self.received as f64 / time } else { 0.0 }

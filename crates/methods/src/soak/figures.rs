@@ -186,7 +186,7 @@ pub(super) fn answer(load: Pps, course: &Course) -> String {
     let lost: u64 = course.slices.iter().map(Slice::lost).sum();
     let sent: u64 = course.slices.iter().map(|slice| slice.sent).sum();
     let mut text =
-        format!("At {load} on each interface it forwards for {}", time(course.seconds()));
+        format!("At {load} per port and direction it forwards for {}", time(course.seconds()));
     text += &match lost {
         0 => " without loss".to_owned(),
         _ => format!(
@@ -238,7 +238,7 @@ fn loss_fraction(course: &Course) -> f64 {
     if sent == 0 { 0.0 } else { lost as f64 / sent as f64 }
 }
 
-/// Forwarded rate on each interface over all slices, in packets per second.
+/// Forwarded rate per port and direction over all slices, in packets per second.
 fn forwarded_pps(course: &Course) -> f64 {
     let weighed = course.slices.iter().map(|slice| slice.forwarded_pps() * slice.seconds);
     let seconds = course.seconds();

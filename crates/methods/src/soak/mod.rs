@@ -192,8 +192,8 @@ impl Config {
             method: NAME.into(),
             configuration: self.configuration(),
             answer: figures::answer(load, &course),
-            aggregation: "the load and rates on each interface that sends; loss and latency over \
-                          all directions together; slices without loss are kept as series only"
+            aggregation: "the load and rates per port and direction that sends; loss and latency \
+                          over all directions together; slices without loss are kept as series only"
                 .into(),
             figures: figures::figures(load, &course),
             series: vec![figures::trend(&course), figures::losses(&course)],

@@ -70,7 +70,7 @@ fn a_device_that_does_not_age_is_steady_and_lossless() {
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty());
     assert!(
         outcome.answer.starts_with(
-            "At 1.00 Mpps on each interface it forwards for 60.0 min without loss; the median \
+            "At 1.00 Mpps per port and direction it forwards for 60.0 min without loss; the median \
              latency is steady"
         ),
         "{}",

@@ -1,4 +1,4 @@
-//! `teardown-rate` on simulated devices that close so many sessions a second.
+//! `teardown-rate` on simulated devices that close so many sessions per second.
 
 use measure::Seconds;
 use measure::record::ClaimLevel;

@@ -38,10 +38,10 @@ pub struct Config {
     /// recommends. Otherwise the load that was sent is a lower bound, and the result says "at
     /// least".
     pub unsent_is_loss: bool,
-    /// Lowest load that is tried, on each interface; `tst009` begins at its first step.
+    /// Lowest load that is tried, per port and direction; `tst009` begins at its first step.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub min_rate: Pps,
-    /// Highest load that is tried, on each interface.
+    /// Highest load that is tried, per port and direction.
     pub max_rate: Pps,
     /// Largest distance of the bounds, as a fraction of the upper bound (`rfc2544`).
     #[schemars(extend("minimum" = 1e-6, "maximum" = 0.5))]

@@ -5,7 +5,8 @@ use measure::{Pps, l1_rate, l2_rate};
 
 use crate::figures::{device_time, latency};
 
-/// The figures of the trial that passed, at a rate on each interface, which may be a lower bound.
+/// The figures of the trial that passed, at a rate per port and direction, which may be a lower
+/// bound.
 pub(super) fn figures(trial: &TrialRecord, pps: f64, is_at_least: bool) -> Vec<Figure> {
     let directions = &trial.directions;
     let rate = |name, rate, unit| Figure::single(name, rate, unit).at_least(is_at_least);

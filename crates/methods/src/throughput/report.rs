@@ -42,7 +42,7 @@ pub(super) fn outcome(
         method: NAME.into(),
         configuration: config.configuration(),
         answer: answers.join(" "),
-        aggregation: "loads and rates on each sending interface, unless the name says aggregate; \
+        aggregation: "loads and rates per port and direction, unless the name says aggregate; \
                       sizes include the frame check sequence; loss over all directions together"
             .into(),
         figures,
@@ -72,8 +72,8 @@ impl Reached<'_> {
         self.found.best.and_then(|index| self.trials.get(index))
     }
 
-    /// The result on each interface in packets per second: the conditional throughput of MLRsearch,
-    /// or the load.
+    /// The result per port and direction in packets per second: the conditional throughput of
+    /// MLRsearch, or the load.
     fn pps(&self) -> Option<f64> {
         // What the tester did not send of the load, within its tolerance, is not shown to pass.
         let sent = self.best().map(rate_pps)?;
@@ -213,7 +213,7 @@ impl Reached<'_> {
         let interfaces = trial.directions.len();
         let aggregate = if interfaces > 1 {
             let all = Pps(pps * interfaces as f64);
-            format!(" on each of {interfaces} interfaces, {all} in all,")
+            format!(" on each of {interfaces} ports, {all} in all,")
         } else {
             String::new()
         };

@@ -117,7 +117,7 @@ fn a_device_faster_than_the_range_is_reported_as_at_least() {
     let outcome = run(&Config::default(), &mut device);
     assert_eq!(device.trials(), 3, "warm-up, max-rate, confirmation");
     assert_eq!(found(&outcome), 20e6);
-    assert!(outcome.answer.starts_with("It forwards at least 20.0 Mpps on each of 2 interfaces"));
+    assert!(outcome.answer.starts_with("It forwards at least 20.0 Mpps on each of 2 ports"));
     assert!(outcome.validity.valid);
 }
 

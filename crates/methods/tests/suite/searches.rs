@@ -145,7 +145,7 @@ fn run(config: &Value, device: &mut dyn Measurer) -> Outcome {
 }
 
 const HEAD: &str = "\
-Every search on every simulated device. Loads in kpps on each interface; the result of mlrsearch is
+Every search on every simulated device. Loads in kpps per port and direction; the result of mlrsearch is
 the conditional throughput. The error is in % of the load that the device holds without loss however
 long a trial is, the goal pdr included, which asks for less. The time is what the trials would have
 taken, in s. Ranges from 10 kpps to 20 Mpps; precision 2 % (rfc2544), 10 kpps (tst009), 0.5 %

@@ -126,7 +126,8 @@ pub(super) fn validate<L: Models>(
     let sections: Vec<Map<String, Value>> = sections.collect();
     if let Some(place) = sections.iter().position(watches) {
         let what = "have sessions of BFD, whose far ends the tester does not play behind a chain";
-        let remedy = "Leave 'bfd' out, measure the function alone, or run the chain as a daemon";
+        let remedy =
+            "Leave 'bfd' out, measure the function by itself, or run the chain as a daemon";
         return Err(at(place, function_key("next-hops", what.to_owned(), remedy)));
     }
     let mut config = Config::new(sections);

@@ -65,7 +65,7 @@ pub struct Model {
 struct Came<'a> {
     port: PortId,
     frame: &'a [u8],
-    /// Whether its packet was put together of fragments.
+    /// Whether its packet was reassembled.
     is_together: bool,
     /// How many other workers do not know its bearer.
     asked: u8,

@@ -83,7 +83,7 @@ pub struct Section {
     /// ICMPv6 errors are sent; none to send none. Not in TIPSY.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gw_ipv6: Option<Ipv6Addr>,
-    /// How tunnel packets that come in fragments are put together. Not in TIPSY.
+    /// How tunnel packets that come in fragments are reassembled. Not in TIPSY.
     pub fragments: Fragments,
     /// Networks of users' addresses, packets of users to which go down the tunnel of whoever has
     /// the address. Not in TIPSY.

@@ -1,4 +1,4 @@
-//! How many frames a second the port carries one way over a veth pair, printed as a table: `sudo
+//! How many frames per second the port carries one way over a veth pair, printed as a table: `sudo
 //! cargo run --release -p port-af-xdp --example af_xdp_rate`. Indicative: sender and receiver share
 //! the machine with everything else, and nothing is recorded.
 

@@ -4,7 +4,7 @@
 //!  connected, taken, failed, time --> Collector: connects, again if need be --> Up, Down
 //!  whoever has routes --message: initiation, peer up, routes, statistics--> Collector --> stream
 //! ```
-//! A collector is told and says nothing. One that takes nothing for a time loses its session, and
+//! A collector listens and says nothing. One that takes nothing for a time loses its session, and
 //! is told everything anew when it is back: nobody waits for it.
 //!
 //! The files in reading order: [`message`] writes messages, [`collector`] has the session with a

@@ -1,4 +1,4 @@
-//! How many routes a second go through the machine on one core:
+//! How many routes per second go through the machine on one core:
 //!
 //! ```sh
 //! cargo run --release -p protocol-fpm --example rate

@@ -73,8 +73,8 @@ enum Stage {
 }
 
 impl<C: Change> Active<C> {
-    /// Tells `standby` what comes out of `ring`, at most so many changes a second; 0 for as many as
-    /// can be.
+    /// Tells `standby` what comes out of `ring`, at most so many changes per second; 0 for as many
+    /// as can be.
     pub fn new(
         (standby, identity): (SocketAddr, Identity),
         credentials: Credentials,

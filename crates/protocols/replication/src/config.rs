@@ -23,7 +23,7 @@ pub struct Replication {
     /// At which TCP port; the second worker at the next one, and so on.
     #[schemars(range(min = 1))]
     pub port: u16,
-    /// Most changes a second that a worker's sessions are told with; 0 for as many as there are.
+    /// Most changes per second that a worker's sessions are told with; 0 for as many as there are.
     pub changes_per_s: u32,
     /// Of `pair`, how long one that becomes active waits for the other one to hand over, in
     /// milliseconds: meanwhile packets open no session.

@@ -33,7 +33,7 @@ impl Look {
     }
 }
 
-/// How many changes a second are sent.
+/// How many changes per second are sent.
 pub(crate) struct Pace {
     per_s: f64,
     /// Changes that may be sent.
@@ -42,7 +42,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A pace of so many changes a second; 0 for as many as can be.
+    /// A pace of so many changes per second; 0 for as many as can be.
     pub fn new(per_s: u32) -> Pace {
         Pace { per_s: per_s.into(), allowed: 0.0, filled: None }
     }

@@ -1,7 +1,7 @@
 //! What a feature adds: latency and loss with it, less the same without it, measured in pairs.
 //!
 //! The first value of the compared key is without the feature. A difference whose interval holds
-//! zero is not told from noise, and says so.
+//! zero is inconclusive, and says so.
 
 use std::collections::BTreeMap;
 
@@ -50,9 +50,9 @@ pub(super) fn added(record: &RunRecord) -> Markup {
         section id="added" {
             h2 { "Effect of " (leaf(key)) }
             (table(
-                "Difference with and without the value: mean over pairs measured side by side, with the \
-                 95 % confidence interval for at least three pairs; in brackets the figure without the \
-                 value",
+                "Difference with and without the value: mean over pairs measured side by side, \
+                 with the 95 % confidence interval for at least three pairs; in brackets the \
+                 figure without the value",
                 &columns,
                 &rows,
             ))
@@ -100,7 +100,12 @@ fn cell_words(one: &Addition) -> String {
             format!("{} ({} to {}; {without})", signed(one.added), signed(low), signed(high))
         }
         Some([low, high]) => {
-            format!("{}, noise ({} to {}; {without})", signed(one.added), signed(low), signed(high))
+            format!(
+                "{}, inconclusive ({} to {}; {without})",
+                signed(one.added),
+                signed(low),
+                signed(high)
+            )
         }
         None => format!("{} ({without})", signed(one.added)),
     }

@@ -27,9 +27,9 @@ pub(super) fn comparison(record: &RunRecord) -> Markup {
         section id="comparison" {
             h2 { "Comparison with published figures" }
             (marked(
-                "Figures of this run in bold, then published figures and this project's goals. The last \
-                 but one column is the ratio of ours to theirs, per core, if both count the same and \
-                 the numbers of users are similar (a third to three times as many)",
+                "Figures of this run in bold, then published figures and this project's goals. \
+                 The last but one column is the ratio of ours to theirs, per core, if both count \
+                 the same and the numbers of users are similar (a third to three times as many)",
                 &[
                     words("system"), words("what"), numbers("users, addresses, peers"), numbers("value"),
                     numbers("cores"), numbers("per core"), words("ratio"), words("origin"),
@@ -201,8 +201,8 @@ fn reference_row(reference: &Reference, ours: &[Ours], sources: &[&str]) -> Vec<
 
 fn counts_words(counts: Counts) -> &'static str {
     match counts {
-        Counts::Function => "function alone",
-        Counts::Total => "with source and sink",
+        Counts::Function => "excluding Rx/Tx",
+        Counts::Total => "including generator and sink",
         Counts::Throughput => "all interfaces together",
         Counts::Changes => "changes per second",
         Counts::State => "amount of state",

@@ -1,10 +1,13 @@
 //! What the figures rest on: functional check, changes, host, trials, scenario.
 
 use maud::{Markup, html};
-use measure::record::{DirectionRecord, Distribution, Outcome, RunRecord, TrialRecord};
+use measure::record::{
+    Cell, Check, DirectionRecord, Distribution, Outcome, RunRecord, TrialRecord,
+};
 use measure::{Bytes, Nanos, Pps, Ratio, Subject};
 
-use super::tables::{Column, numbers, table, words};
+use super::tables::{Column, fitted, numbers, table, words};
+use crate::depth;
 use crate::names::Names;
 use crate::terminal::check_words;
 use crate::words::{grouped, outcomes};
@@ -44,23 +47,27 @@ pub(super) fn check(record: &RunRecord) -> Markup {
         section id="check" {
             h2 { "Functional check" }
             p { (how(first.of)) }
-            ul {
-                @for (cell, check) in &checked { li { (names.of_cell(cell)) ": " (check_words(check)) } }
-            }
-            @for (cell, check) in covered {
-                @let rows: Vec<Vec<String>> = check.coverage.iter()
-                    .map(|c| vec![c.name.clone(), grouped(c.frames)])
-                    .chain(check.uncovered.iter().map(|name| vec![name.clone(), "none".into()]))
-                    .collect();
-                (table(
-                    &if alike { exercised(check.of).to_owned() }
-                     else { format!("{} ({})", exercised(check.of), names.of_cell(cell)) },
-                    &match check.of {
-                        Subject::Frames => [words("verdict or drop reason"), numbers("frames")],
-                        Subject::Routes => [words("event"), numbers("events")],
-                    },
-                    &rows,
-                ))
+            p { (summed(&checked)) }
+            details {
+                summary { "What the check exercised" }
+                ul {
+                    @for (cell, check) in &checked { li { (names.of_cell(cell)) ": " (check_words(check)) } }
+                }
+                @for (cell, check) in covered {
+                    @let rows: Vec<Vec<String>> = check.coverage.iter()
+                        .map(|c| vec![c.name.clone(), grouped(c.frames)])
+                        .chain(check.uncovered.iter().map(|name| vec![name.clone(), "none".into()]))
+                        .collect();
+                    (table(
+                        &if alike { exercised(check.of).to_owned() }
+                         else { format!("{} ({})", exercised(check.of), names.of_cell(cell)) },
+                        &match check.of {
+                            Subject::Frames => [words("verdict or drop reason"), numbers("frames")],
+                            Subject::Routes => [words("event"), numbers("events")],
+                        },
+                        &rows,
+                    ))
+                }
             }
             @for (cell, check) in checked.iter().filter(|(_, k)| !k.mismatches.is_empty()) {
                 h3 { "Differences (" (names.of_cell(cell)) ")" }
@@ -73,6 +80,20 @@ pub(super) fn check(record: &RunRecord) -> Markup {
     }
 }
 
+/// All checks in a sentence: how many cells passed, and how many frames or routes were compared.
+fn summed(checked: &[(&Cell, &Check)]) -> String {
+    let passed = checked.iter().filter(|(_, check)| check.passed).count();
+    let partial = checked.iter().filter(|(_, check)| check.left_out().is_some()).count();
+    let frames: u64 = checked.iter().map(|(_, check)| check.frames).sum();
+    let what = checked.first().map_or("frames", |(_, check)| check.of.plural());
+    let partially = match partial {
+        0 => String::new(),
+        n => format!("; {n} of them without what the device cannot do"),
+    };
+    let all = checked.len();
+    format!("Passed in {passed} of {all} cells, {} {what} compared{partially}.", grouped(frames))
+}
+
 /// Renders changes at run time, trial by trial.
 pub(super) fn events(record: &RunRecord) -> Markup {
     let names = Names::of(record);
@@ -83,6 +104,9 @@ pub(super) fn events(record: &RunRecord) -> Markup {
                 let at = |d: &Option<Distribution>, value: fn(&Distribution) -> u64| {
                     d.as_ref().map_or(String::new(), |d| Nanos(value(d) as f64).to_string())
                 };
+                let p99 = |d: &Option<Distribution>| {
+                    d.as_ref().map_or(String::new(), |d| carried(d, 0.99, d.p99_ns))
+                };
                 rows.push(vec![
                     names.of_cell(cell),
                     format!("{} {}", outcome.method, trial.index),
@@ -92,10 +116,10 @@ pub(super) fn events(record: &RunRecord) -> Markup {
                     grouped(e.refused),
                     grouped(e.late_frames),
                     at(&e.accepted, |d| d.p50_ns),
-                    at(&e.accepted, |d| d.p99_ns),
+                    p99(&e.accepted),
                     at(&e.accepted, |d| d.max_ns),
                     at(&e.visible, |d| d.p50_ns),
-                    at(&e.visible, |d| d.p99_ns),
+                    p99(&e.visible),
                     at(&e.visible, |d| d.max_ns),
                 ]);
             }
@@ -185,11 +209,19 @@ pub(super) fn host(record: &RunRecord) -> Markup {
             @if !probes.is_empty() {
                 (table(
                     "Random memory loads, before the run",
-                    &[words("array"), numbers("in flight"), numbers("time per load"), numbers("ticks per load")],
+                    &[words("array"), numbers("in flight"), numbers("time per load"), numbers("TSC cycles per load")],
                     &probes,
                 ))
             }
         }
+    }
+}
+
+/// A percentile as text, if the number of samples carries it.
+fn carried(times: &Distribution, quantile: f64, ns: u64) -> String {
+    match depth::carries(quantile, times.samples) {
+        true => Nanos(ns as f64).to_string(),
+        false => depth::TOO_FEW.into(),
     }
 }
 
@@ -208,12 +240,10 @@ pub(super) fn trials(record: &RunRecord) -> Markup {
         }
     }
     let columns: Vec<Column> = [
-        words("cell"),
-        words("trial"),
+        words("cell, trial, direction"),
         words("purpose"),
         numbers("load"),
         numbers("duration"),
-        words("direction"),
         numbers("sent"),
         numbers("received"),
         numbers("lost"),
@@ -229,18 +259,34 @@ pub(super) fn trials(record: &RunRecord) -> Markup {
         words("drops"),
     ]
     .into();
+    let (columns, rows) = without_zeros(columns, rows);
     html! {
         @if !rows.is_empty() {
-            section id="trials" {
+            section id="trials" class="appendix" {
                 h2 { "Trials" }
                 details {
                     summary { "All " (rows.len()) " rows" }
-                    (table("All trials and directions, in the order of measurement", &columns, &rows))
+                    (fitted(
+                        "All trials and directions, in the order of measurement; counts that are zero in \
+                         every row have no column",
+                        &columns,
+                        &rows,
+                    ))
                 }
                 p class="note" { "trials.csv has more columns, and run.json has everything." }
             }
         }
     }
+}
+
+/// The table without columns of which every cell is zero or empty.
+fn without_zeros(columns: Vec<Column>, rows: Vec<Vec<String>>) -> (Vec<Column>, Vec<Vec<String>>) {
+    let says = |at: usize| rows.iter().any(|row| !["", "0", "0 %"].contains(&row[at].as_str()));
+    let kept: Vec<usize> = (0..columns.len()).filter(|at| says(*at)).collect();
+    let row = |row: &Vec<String>| kept.iter().map(|at| row[*at].clone()).collect();
+    let rows = rows.iter().map(row).collect();
+    let columns = columns.into_iter().enumerate().filter(|(at, _)| kept.contains(at));
+    (columns.map(|(_, column)| column).collect(), rows)
 }
 
 fn trial_row(
@@ -257,13 +303,12 @@ fn trial_row(
             .map_or(String::new(), |l| Nanos(value(l) as f64).to_string())
     };
     let stall = trial.stalls.iter().map(|s| s.longest_ns).max().unwrap_or(0);
+    let direction_name = direction.map_or(String::new(), |d| format!(", {}", d.name));
     vec![
-        cell,
-        format!("{} {}", outcome.method, trial.index),
+        format!("{cell}, {} {}{direction_name}", outcome.method, trial.index),
         trial.purpose.clone(),
         trial.load_pps().map_or("closed loop".into(), |pps| Pps(pps).to_string()),
         Nanos(trial.effective_ns as f64).to_string(),
-        direction.map_or(String::new(), |d| d.name.clone()),
         count(|d| d.sent),
         count(|d| d.received),
         count(|d| d.lost),
@@ -273,7 +318,9 @@ fn trial_row(
         count(|d| d.duplicated),
         count(|d| d.misdelivered),
         time(|l| l.p50_ns),
-        time(|l| l.p99_9_ns),
+        direction
+            .and_then(|d| d.latency.as_ref())
+            .map_or(String::new(), |l| carried(l, 0.999, l.p99_9_ns)),
         grouped(trial.workers.iter().map(|w| w.packets).sum()),
         if stall == 0 { String::new() } else { Nanos(stall as f64).to_string() },
         trial
@@ -289,8 +336,8 @@ fn trial_row(
 pub(super) fn scenario(record: &RunRecord) -> Markup {
     let names = Names::of(record);
     html! {
-        section id="scenario" {
-            h2 { "Scenario" }
+        section id="scenario" class="appendix" {
+            h2 { "Configuration" }
             p { code { (record.scenario.file) } " · " code { (record.scenario.hash) } }
             details { summary { "Scenario file" } pre { (record.scenario.text) } }
             @for cell in &record.cells {

@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::charts::{Chart, Data, Group};
-use super::tables::{fitting, table};
+use super::tables::{fitted, fitting};
 
 /// Renders the charts by group; diagnostic charts are folded.
 pub(super) fn charts(charts: &[Chart]) -> Markup {
@@ -36,10 +36,19 @@ pub(super) fn asked(charts: &[Chart]) -> Markup {
     }
 }
 
+/// Renders the chart of the first screen.
+pub(super) fn leading(chart: &Chart) -> Markup {
+    classed(chart, Some("leading"))
+}
+
 /// Renders one chart.
 pub(super) fn figure(chart: &Chart) -> Markup {
+    classed(chart, None)
+}
+
+fn classed(chart: &Chart, class: Option<&str>) -> Markup {
     html! {
-        figure id=(chart.id) {
+        figure id=(chart.id) class=[class] {
             h3 { (chart.title) }
             @if !chart.svg.is_empty() {
                 div class="scroll" tabindex="0" role="region" aria-label=(chart.title) {
@@ -52,7 +61,7 @@ pub(super) fn figure(chart: &Chart) -> Markup {
                 details class="data" open=[chart.svg.is_empty().then_some("open")] {
                     summary { "Data of this chart" }
                     p { a href=(link(&chart.data)) download={ (chart.id) ".csv" } { "As CSV" } }
-                    (table(
+                    (fitted(
                         &chart.title,
                         &fitting(&chart.data.head, &chart.data.rows),
                         &chart.data.rows,

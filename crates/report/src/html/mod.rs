@@ -1,4 +1,6 @@
-//! `report.html`: one self-contained page - answer first, validity beside it, everything below.
+//! `report.html`: one self-contained page. The first screen has the answer with its validity, what
+//! was measured by what, one chart and the host; results, charts and evidence follow, and on paper
+//! configuration and trials are an appendix.
 //!
 //! The page refers to nothing outside itself, so that it can be mailed, archived and printed; its
 //! one script sorts tables and is not needed to read them, and its policy forbids any other. It
@@ -15,6 +17,7 @@ mod figure;
 mod runs;
 mod sections;
 mod tables;
+mod topology;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use measure::record::RunRecord;
@@ -33,14 +36,14 @@ fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
 }
 
 fn page(record: &RunRecord) -> Markup {
-    let charts = charts::of(record);
+    let (leading, charts) = charts::leading(record, charts::of(record));
     let sections = [
-        ("verdict", sections::verdict(record)),
         ("results", sections::results(record)),
         ("added", added::added(record)),
         ("charts", figure::charts(&charts)),
         ("asked", figure::asked(&charts::asked(record))),
         ("comparison", comparison::comparison(record)),
+        ("verdict", sections::verdict(record)),
         ("check", evidence::check(record)),
         ("events", evidence::events(record)),
         ("host", evidence::host(record)),
@@ -52,7 +55,7 @@ fn page(record: &RunRecord) -> Markup {
     let title = format!("{} - {}", record.scenario.name, record.tool.name);
     let generator = format!("{} {}", record.tool.name, record.tool.version);
     let body = html! {
-        (sections::head(record, &present))
+        (sections::head(record, leading.as_ref(), &present))
         main { @for (_, section) in &sections { (section) } }
         (sections::foot(record))
     };
@@ -84,7 +87,7 @@ fn document(title: &str, generator: &str, body: &Markup) -> Markup {
 /// Content security policy: the page loads nothing, and only its own script runs, by its hash. A
 /// browser test sorts a table to verify that the hash is that of `script.js`.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
-                      form-action 'none'; script-src 'sha256-yFUCYOFV5N2jSWaViA2rSZFxehmERkd5FbSv9tOB13M='";
+                      form-action 'none'; script-src 'sha256-I9bZGoEASFo/8VQ6uo6kr2ipE36nB4mYY1fArg4S648='";
 
 const SCRIPT: &str = include_str!("script.js");
 

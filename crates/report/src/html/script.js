@@ -1,4 +1,4 @@
-// Sorts tables by a click on a column's head, and prints every remark. Without it the tables stand in
+// Sorts tables by a click on a column's head, and unfolds remarks and appendix for print. Without it the tables stand in
 // the order of measuring.
 "use strict";
 for (const head of document.querySelectorAll("table.sortable thead th")) {
@@ -35,7 +35,13 @@ function key(cell) {
   return cell.dataset.sort === undefined ? cell.textContent.trim() : Number(cell.dataset.sort);
 }
 
-// What a screen folds away for room belongs on paper all the same.
+// What a screen folds away for room belongs on paper all the same: remarks, and the appendix.
+let unfolded = [];
 addEventListener("beforeprint", () => {
-  for (const remarks of document.querySelectorAll("details.remarks")) remarks.open = true;
+  const folded = "details.remarks:not([open]), .appendix details:not([open])";
+  unfolded = Array.from(document.querySelectorAll(folded));
+  for (const details of unfolded) details.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const details of unfolded) details.open = false;
 });

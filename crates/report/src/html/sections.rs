@@ -5,37 +5,55 @@ use maud::{Markup, html};
 use measure::record::{Cell, Figure, Outcome, RunRecord, Status};
 use measure::{Bytes, Seconds};
 
-use super::tables::{fitting, numbers, table, words};
+use super::charts::Chart;
+use super::figure;
+use super::tables::{fitted, fitting, numbers, table, words};
+use super::topology::topology;
 use crate::bends;
+use crate::compared_values;
 use crate::details;
 use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
-use crate::pivot::{Pivot, pivots};
-use crate::summary::{answers, claims, figure_name, figure_words, status_words};
+use crate::pivot::{Pivot, carried_words, pivots};
+use crate::summary::{answers, claims, explained, figure_name, figure_words, validity_in_words};
 use crate::words::{cell_words, distinct, grouped, outcomes};
 
-/// Renders the answer, its validity, and the scenario. The navigation lists the sections in
-/// `present`.
-pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
+/// Renders the first screen: the answer with its validity, what was measured by what, one chart,
+/// and the host. The navigation lists the sections in `present`.
+pub(super) fn head(record: &RunRecord, chart: Option<&Chart>, present: &[&str]) -> Markup {
     let answers = answers(record);
     let (first, others) = answers.split_first().map_or(("", &[][..]), |(a, rest)| (a, rest));
+    // One more line is no longer than a line that says so.
+    let count = if others.len() <= ANSWERS_SHOWN + 1 { others.len() } else { ANSWERS_SHOWN };
+    let (shown, more) = others.split_at(count);
+    let remarks = remarks(record);
+    let against = remarks.iter().find(|remark| remark.limit.invalidates);
     html! {
         header {
             h1 { (record.scenario.name) }
             p class="answer" { (grouped_in(first)) }
-            @if !others.is_empty() {
-                ul class="answers" { @for answer in others { li { (grouped_in(answer)) } } }
+            @if !shown.is_empty() {
+                ul class="answers" { @for answer in shown { li { (grouped_in(answer)) } } }
             }
-            p {
-                span class={ "badge " (tone(record.status)) } { (status_words(record.status)) } " "
-                @for remark in badges(record) { span class="badge warn" { (remark) } " " }
+            @if !more.is_empty() {
+                details class="remarks" {
+                    summary { (more.len()) " more answers" }
+                    ul class="answers" { @for answer in more { li { (grouped_in(answer)) } } }
+                }
             }
-            @if !record.scenario.description.is_empty() { p { (record.scenario.description) } }
+            p class="validity" {
+                span class={ "badge " (tone(record.status)) } { (validity_in_words(record)) }
+                @if let Some(remark) = against { " " (remark.limit.what) }
+            }
+            @if let Some(words) = explained(record) { p class="note" { (words) } }
+            (topology(record))
             p class="meta" {
-                (to_the_second(&record.started)) " to " (to_the_second(&record.finished)) " · " (record.host.cpu_model) ", "
-                (record.host.cores) " CPUs · " (record.tool.name) " " (record.tool.version)
-                " (" (record.tool.commit) ")"
+                (record.host.cpu_model) ", " (record.host.cores) " CPUs · " (record.host.kernel) " · "
+                (to_the_second(&record.started)) " to " (to_the_second(&record.finished)) " · "
+                (record.tool.name) " " (record.tool.version) " (" (record.tool.commit) ")"
             }
+            @if let Some(chart) = chart { (figure::leading(chart)) }
+            @if !record.scenario.description.is_empty() { p { (record.scenario.description) } }
             nav aria-label="Sections" { ul {
                 @for (id, name) in SECTIONS.iter().filter(|(id, _)| present.contains(id)) { li { a href={ "#" (id) } { (name) } } }
             } }
@@ -57,21 +75,6 @@ pub(super) fn to_the_second(time: &str) -> String {
     time.split_once('.').map_or_else(|| time.into(), |(whole, _)| format!("{whole}Z"))
 }
 
-/// Short remarks next to the status badge.
-fn badges(record: &RunRecord) -> Vec<String> {
-    let remarked =
-        outcomes(record).filter(|(_, o)| o.validity.valid && !o.validity.limits.is_empty()).count();
-    let missed = record.thresholds.iter().filter(|t| !t.met).count();
-    let mut badges = Vec::new();
-    badges.extend(match remarked {
-        0 => None,
-        1 => Some("one remark".into()),
-        n => Some(format!("remarks on {n} results")),
-    });
-    badges.extend((missed > 0).then(|| format!("thresholds missed: {missed}")));
-    badges
-}
-
 /// Renders whether the figures can be trusted, with reasons, advice and claims.
 pub(super) fn verdict(record: &RunRecord) -> Markup {
     let thresholds = details::thresholds(record);
@@ -85,7 +88,7 @@ pub(super) fn verdict(record: &RunRecord) -> Markup {
     let remarks = remarks(record);
     html! {
         section id="verdict" {
-            h2 { "Verdict" }
+            h2 { "Validity" }
             p { (verdict_words(record, &remarks)) }
             @if !remarks.is_empty() {
                 @let (first, others) = remarks.split_at(shown(&remarks));
@@ -150,7 +153,7 @@ fn limit(remark: &Remark) -> Markup {
 
 /// Renders a table that the terminal also shows.
 pub(super) fn pivot_table(pivot: &Pivot) -> Markup {
-    table(&pivot.caption, &fitting(&pivot.head, &pivot.rows), &pivot.rows)
+    fitted(&pivot.caption, &fitting(&pivot.head, &pivot.rows), &pivot.rows)
 }
 
 /// Renders a table, folded if it is long.
@@ -176,13 +179,11 @@ pub(super) fn results(record: &RunRecord) -> Markup {
     html! {
         section id="results" {
             h2 { "Results" }
-            @if !record.comparisons.is_empty() {
-                ul class="comparisons" {
-                    @for comparison in &record.comparisons {
-                        li class=[comparison.is_change.then_some("change")] {
-                            (details::comparison_words(comparison))
-                        }
-                    }
+            @if let Some(compared) = compared_values::of(record) {
+                ul class="comparisons" { @for verdict in &compared.verdicts { li { (verdict) } } }
+                (pivot_table(&compared.headlines))
+                @if let Some(all) = &compared.all {
+                    details { summary { "All " (all.rows.len()) " compared figures" } (pivot_table(all)) }
                 }
             }
             @if rows.is_empty() {
@@ -211,7 +212,7 @@ pub(super) fn results(record: &RunRecord) -> Markup {
 }
 
 fn figures_table(rows: &[Vec<String>]) -> Markup {
-    table(
+    fitted(
         "Every figure, the median where it was measured more than once, with the 95 % confidence \
          interval of the mean",
         &[
@@ -240,7 +241,7 @@ fn result_row(cell: String, outcome: &Outcome, figure: &Figure) -> Vec<String> {
         outcome.method.clone(),
         figure_name(&figure.name),
         figure.of.clone().unwrap_or_default(),
-        figure.words(),
+        carried_words(outcome, figure),
         words(spread.map(|s| s.min)),
         words(spread.map(|s| s.max)),
         words(confidence.map(|[low, _]| low)),
@@ -311,6 +312,9 @@ pub(super) fn foot(record: &RunRecord) -> Markup {
     }
 }
 
+/// Largest number of answers that are not folded, beside the first.
+const ANSWERS_SHOWN: usize = 3;
+
 /// Largest number of remarks that are not folded.
 const REMARKS_SHOWN: usize = 4;
 
@@ -322,15 +326,15 @@ const ROWS_OPEN: usize = 8;
 
 /// Anchors of the navigation.
 const SECTIONS: &[(&str, &str)] = &[
-    ("verdict", "Verdict"),
     ("results", "Results"),
     ("added", "Effect of a feature"),
     ("charts", "Charts"),
     ("asked", "Plots of the scenario"),
     ("comparison", "Published figures"),
+    ("verdict", "Validity"),
     ("check", "Functional check"),
     ("events", "Changes"),
     ("host", "Host"),
     ("trials", "Trials"),
-    ("scenario", "Scenario"),
+    ("scenario", "Configuration"),
 ];

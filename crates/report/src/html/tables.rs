@@ -4,7 +4,10 @@
 
 use maud::{Markup, html};
 
+use crate::terminal::split;
+
 /// A column: its heading, and whether it holds numbers.
+#[derive(Clone)]
 pub(super) struct Column {
     head: String,
     number: bool,
@@ -38,6 +41,32 @@ pub(super) fn table(caption: &str, columns: &[Column], rows: &[Vec<String>]) -> 
     marked(caption, columns, rows, |_| false)
 }
 
+/// Renders a table in as many parts as fit beside each other's first column on a page.
+pub(super) fn fitted(caption: &str, columns: &[Column], rows: &[Vec<String>]) -> Markup {
+    // Numbers stand in one line, and words wrap.
+    let width = |at: usize| {
+        let lengths = rows.iter().filter_map(|row| row.get(at)).map(|t| t.chars().count());
+        let longest = lengths.max().unwrap_or(0);
+        let words = columns[at].head.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let content = if columns[at].number { longest } else { longest.min(TEXT_WIDTH) };
+        content.max(words) + PADDING
+    };
+    let parts = split(columns.len(), width, PAGE_WIDTH);
+    html! {
+        @for (index, chosen) in parts.iter().enumerate() {
+            @let caption = match parts.len() {
+                1 => caption.to_owned(),
+                count => format!("{caption}, part {} of {count}", index + 1),
+            };
+            @let heads: Vec<Column> = chosen.iter().map(|at| columns[*at].clone()).collect();
+            @let rows: Vec<Vec<String>> = rows.iter().map(|row| {
+                chosen.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
+            }).collect();
+            (table(&caption, &heads, &rows))
+        }
+    }
+}
+
 /// Renders a table in which some rows are marked as ours.
 pub(super) fn marked(
     caption: &str,
@@ -45,7 +74,7 @@ pub(super) fn marked(
     rows: &[Vec<String>],
     ours: impl Fn(usize) -> bool,
 ) -> Markup {
-    let wide = if columns.len() > 9 { "scroll wide" } else { "scroll" };
+    let wide = if columns.len() > 7 { "scroll wide" } else { "scroll" };
     html! {
         div class=(wide) tabindex="0" role="region" aria-label=(caption) {
             table class=[(rows.len() > 2).then_some("sortable")] {
@@ -75,10 +104,30 @@ fn cell(text: &str, column: &Column, is_first: bool) -> Markup {
         @if is_first && !column.number {
             th scope="row" data-sort=[value] { (text) }
         } @else {
-            td class=[column.number.then_some("number")] data-sort=[value] { (text) }
+            td class=[class(text, column)] data-sort=[value] { (text) }
         }
     }
 }
+
+/// The class of a cell: long texts get room on a narrow screen, where the frame scrolls, so that no
+/// row is higher than the screen.
+fn class(text: &str, column: &Column) -> Option<&'static str> {
+    match text.chars().count() {
+        _ if column.number => Some("number"),
+        LONGER.. => Some("longer"),
+        LONG.. => Some("long"),
+        _ => None,
+    }
+}
+
+/// Width of a page in characters, that of a column of words, and the room between two columns.
+const PAGE_WIDTH: usize = 140;
+const TEXT_WIDTH: usize = 24;
+const PADDING: usize = 4;
+
+/// From how many letters on a text is long, and longer.
+const LONG: usize = 60;
+const LONGER: usize = 300;
 
 /// The number at the beginning of a cell, including the prefix of its unit; none for texts.
 fn sort_value(text: &str) -> Option<f64> {

@@ -2,7 +2,9 @@
 
 mod archive;
 mod browser;
+mod charts;
 mod exports;
+mod layout;
 mod report;
 
 mod fixture;

@@ -104,6 +104,82 @@ fn the_page_refers_to_nothing_outside_itself_and_runs_one_script() {
     }
 }
 
+#[test]
+fn many_comparisons_are_one_table_with_a_verdict_above_it() {
+    let mut record = fixture::full::compared();
+    let pairs = record.cells.clone();
+    record.cells = (0..28)
+        .flat_map(|size| {
+            pairs.iter().cloned().map(move |mut cell| {
+                cell.id = format!("{}-{size}", cell.id);
+                cell.parameters.insert("traffic.pkt-size".into(), (64 + size).into());
+                cell.outcomes.retain(|outcome| outcome.method == "capacity");
+                cell
+            })
+        })
+        .collect();
+    record.comparisons = measure::record::compare_values("function.policer", &record.cells);
+    assert!(record.comparisons.len() > 56);
+    let text = report::terminal::render(&record, 100);
+    let at = |words: &str| {
+        let all: Vec<usize> = text.match_indices(words).map(|(at, _)| at).collect();
+        assert_eq!(all.len(), 1, "{words} once:\n{text}");
+        all[0]
+    };
+    let verdict = at("capacity, including generator and sink, policer against false: 28 slower.");
+    let table = at("Comparison by policer: ratio with its 95 % confidence interval");
+    assert!(verdict < table);
+    let rows = text[table..].lines().filter(|line| line.trim_end().ends_with("slower")).count();
+    assert_eq!(rows, 28, "a row for each size:\n{text}");
+    assert!(!text.contains("do not differ") && !text.contains("policer: true is"), "{text}");
+    let page = file("html", &record);
+    assert_eq!(page.matches("<caption>Comparison by policer").count(), 1);
+    assert!(page.contains("policer against false: 28 slower."));
+    assert!(page.contains("id=\"bars-capacity\""), "side by side");
+}
+
+#[test]
+fn the_first_screen_has_answer_validity_topology_host_and_one_chart() {
+    for (name, record) in fixture::full::all() {
+        let page = file("html", &record);
+        let header = page.split_once("<header>").expect("a header").1;
+        let header = header.split_once("</header>").expect("it ends").0;
+        assert_eq!(header.matches("class=\"topology\"").count(), 1, "{name}");
+        assert_eq!(header.matches("<figure").count(), 1, "{name}: one chart");
+        assert!(header.contains("mobile-gateway") && header.contains("AMD EPYC"), "{name}");
+        let badge = header.split_once("class=\"badge").expect("a badge").1;
+        let badge = badge.split_once('>').expect("it begins").1;
+        let words = badge.split_once("</span>").expect("it ends").0;
+        assert!(words.split_whitespace().count() <= 5, "{name}: {words}");
+    }
+    let page = file("html", &fixture::record());
+    assert_eq!(page.matches("Excluding Rx/Tx counts").count(), 1, "explained once");
+    for words in ["core 1", "uplink", "downlink", "memory ports", "on embedded"] {
+        assert!(page.contains(words), "{words}");
+    }
+    // The check and the trials are folded.
+    for section in ["check", "trials"] {
+        let part = page.split_once(&format!("<section id=\"{section}\"")).expect("is there").1;
+        let part = part.split_once("</section>").expect("it ends").0;
+        let open = part.split_once("<details>").expect("something is folded").0;
+        assert!(!open.contains("<table"), "{section}");
+    }
+}
+
+#[test]
+fn a_percentile_is_no_deeper_than_its_samples() {
+    let mut record = fixture::record();
+    for trial in record.cells.iter_mut().flat_map(|c| &mut c.outcomes).flat_map(|o| &mut o.trials) {
+        for direction in &mut trial.directions {
+            direction.latency.as_mut().expect("is timed").samples = 2_000;
+        }
+    }
+    let text = report::terminal::render(&record, 100);
+    let row = text.lines().find(|line| line.contains("user 10,000, uplink")).expect("a row");
+    assert!(row.contains("9.50 µs") && row.contains("too few") && !row.contains("81.0"), "{row}");
+    assert!(row.contains("1.60 ms"), "the maximum is no percentile: {row}");
+}
+
 /// The body of the page, which is also well-formed XML but for `meta` and the doctype in front.
 fn body(page: &str) -> String {
     let start = page.find("<body>").expect("a body");
@@ -210,7 +286,7 @@ fn every_method_has_its_chart_and_no_chart_is_drawn_without_its_data() {
                 "series-table-times-0000-newer-method",
             ],
         ),
-        ("compared", &["boxes-capacity", "cycles"]),
+        ("compared", &["bars-capacity", "boxes-capacity", "cycles"]),
     ];
     for (name, record) in fixture::full::all() {
         let (_, wanted) = expected.iter().find(|(n, _)| *n == name).expect("listed");

@@ -19,7 +19,7 @@ pub(crate) fn flaps(
     let wanted = per_s * duration.as_secs_f64();
     if !(1.0..1e9).contains(&wanted) {
         return Err(MeasureError::NothingToMeasure(format!(
-            "{per_s} changes a second for {} s are none, or too many",
+            "{per_s} changes per second for {} s are none, or too many",
             duration.as_secs_f64()
         )));
     }

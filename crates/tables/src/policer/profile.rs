@@ -13,8 +13,8 @@ pub enum Colour {
     Red = 2,
 }
 
-/// Which algorithm, and its rates and bursts, in bytes a second and bytes; lengths are whatever the
-/// caller counts for a frame.
+/// Which algorithm, and its rates and bursts, in bytes per second and bytes; lengths are whatever
+/// the caller counts for a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Profile {
     /// The single-rate three-colour marker, RFC 2697.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tables::oracle::ExactPolicer;
 use tables::policer::{Colour, Policers, Policing, Profile, Refused};
 
-/// A policer for both sides: rates in bytes a second, bursts in bytes.
+/// A policer for both sides: rates in bytes per second, bursts in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     rfc: u32,
@@ -211,7 +211,7 @@ fn joined(count: usize, wanted: Wanted, now: u64) -> Vec<Policers> {
 }
 
 /// Bytes of each colour that workers let pass in ten seconds, each loaded with these rates in bytes
-/// a second in frames of 1,000 bytes.
+/// per second in frames of 1,000 bytes.
 fn passed(workers: &mut [Policers], loads: &[u64], from: u64) -> [u64; 3] {
     let mut bytes = [0; 3];
     let mut next: Vec<u64> = loads.iter().map(|_| from).collect();

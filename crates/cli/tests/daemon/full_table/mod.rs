@@ -37,7 +37,7 @@ use traffic::Traffic;
 struct Scale {
     ipv4: usize,
     ipv6: usize,
-    /// Changes a second, and seconds of them.
+    /// Changes per second, and seconds of them.
     changes_per_s: usize,
     changing_s: usize,
     rate_pps: f64,

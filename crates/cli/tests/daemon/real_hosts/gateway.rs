@@ -94,7 +94,7 @@ fn service(hosts: &Hosts) -> UdpSocket {
     socket
 }
 
-/// - `mobile-gateway`, RFC 791 section 3.2: tunnel packets that a base station cut are put together
+/// - `mobile-gateway`, RFC 791 section 3.2: tunnel packets that a base station cut are reassembled
 #[test]
 fn a_full_packet_comes_through_a_link_that_is_no_longer() {
     let Some(around) = Around::new(&[], "") else { return };

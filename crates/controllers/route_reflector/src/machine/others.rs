@@ -48,7 +48,7 @@ impl RouteReflector {
         dumps.dump_tables(peers, now)
     }
 
-    /// Tells collectors of paths that are gone without a word of their peers.
+    /// Exports to collectors the paths that are gone without a word of their peers.
     pub(super) fn tell_gone(&mut self, now: Time) {
         let Some(monitors) = &mut self.monitors else { return };
         let gone = self.reflector.take_gone();

@@ -10,7 +10,7 @@ use super::speakers::{Ends, Speaker};
 use crate::reflector::Gone;
 
 impl Monitors {
-    /// Whether some collector is told what peers tell.
+    /// Whether some collector gets what peers tell.
     pub fn hears(&self) -> bool {
         self.all.iter().any(|monitor| monitor.heard.is_some())
     }

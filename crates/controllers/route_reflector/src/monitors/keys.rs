@@ -37,7 +37,7 @@ pub struct BmpKeys {
     pub patience_s: u32,
 }
 
-/// What a collector is told.
+/// What is exported to a collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {

@@ -12,7 +12,7 @@
 //! What peers tell goes to those that want it (Adj-RIB-In) in a queue of its own.
 //!
 //! The files in reading order: [`keys`] is what an operator says, `speakers` are peers as
-//! collectors are told of them, `heard` is what waits for a collector of that, `hearing` what they
+//! collectors get them, `heard` is what waits for a collector of that, `hearing` what they
 //! tell, [`Monitors`] has both.
 
 pub mod keys;
@@ -54,7 +54,7 @@ pub(crate) struct Monitors {
     asn: u32,
     identifier: u32,
     families: FamilySet,
-    /// Peers with a session, where some collector is told what they tell.
+    /// Peers with a session, where some collector gets what they tell.
     speakers: Speakers,
     /// Those of which a collector that has come does not know what they have told.
     unheard: BTreeSet<u16>,
@@ -145,12 +145,12 @@ impl Monitors {
         }
     }
 
-    /// All collectors are told that this is the end.
+    /// The export to all collectors says that this is the end.
     pub fn stop(&mut self, now: Time) {
         (0..self.all.len()).for_each(|at| self.end(at, None, now));
     }
 
-    /// A collector is told nothing more (RFC 7854 section 4.5).
+    /// Nothing more is exported to a collector (RFC 7854 section 4.5).
     fn end(&mut self, at: usize, reflector: Option<&mut Reflector>, now: Time) {
         let monitor = &mut self.all[at];
         let mut last = std::mem::take(&mut monitor.departing).to_vec();
@@ -397,7 +397,7 @@ impl Monitors {
     }
 }
 
-/// How a collector is told of a family.
+/// How a family is exported to a collector.
 fn identity(family: Family) -> Identity {
     let own: FamilySet = [family].into_iter().collect();
     Identity {

@@ -1,4 +1,4 @@
-//! Peers with sessions, as collectors are told of them.
+//! Peers with sessions, as they are exported to collectors.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

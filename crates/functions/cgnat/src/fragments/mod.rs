@@ -6,7 +6,7 @@
 //!  another one    --> of a datagram that is followed: goes on at once
 //!                 --> else it waits, until the first one comes or the time is over
 //! ```
-//! Nothing is put together but outer packets of softwires, which nobody else could (RFC 6333
+//! Nothing is reassembled but outer packets of softwires, which nobody else could (RFC 6333
 //! section 6.3): their fragments wait for one another. Both directions, and those, have a store of
 //! their own, of a size fixed at the start, of which no sender gets more than its part; what has no
 //! room is refused, and nothing gives way. A datagram whose fragments lie over one another (RFC

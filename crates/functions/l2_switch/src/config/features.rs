@@ -152,7 +152,7 @@ pub struct Storm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StormUnit {
-    /// Packets a second.
+    /// Packets per second.
     #[default]
     Pps,
     /// Percent of what the link carries, preamble and gap between frames included.

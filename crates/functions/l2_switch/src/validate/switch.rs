@@ -173,5 +173,5 @@ fn of_places(config: &Config) -> Result<(), Invalid> {
 
 /// The largest number of an ERSPAN session.
 pub const SESSION_MAX: u16 = wire::erspan::SESSION_MAX;
-/// More frames or bits a second than any link has.
+/// More frames or bits per second than any link has.
 const RATE_MAX: f64 = 1e12;

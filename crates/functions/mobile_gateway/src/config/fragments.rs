@@ -1,4 +1,4 @@
-//! Keys that say how fragments are put together, and what is cut.
+//! Keys that say how fragments are reassembled, and what is cut.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -30,6 +30,12 @@ pub fn value(cell: &Cell, path: &str) -> Option<f64> {
     }
 }
 
+/// Whether the value at a path below `out` is a lower bound.
+pub fn is_bound(cell: &Cell, path: &str) -> bool {
+    let limit = || outcome(cell, &SEARCHES)?.figure("throughput_aggregate_l1");
+    path == "rfc2544.limit" && limit().is_some_and(|limit| limit.bound.is_some())
+}
+
 /// Methods that report a rate, the closest to TIPSY's test first.
 const RATES: [&str; 3] = ["forwarding-rate", "throughput", "capacity"];
 const FLOODS: [&str; 2] = ["forwarding-rate", "capacity"];

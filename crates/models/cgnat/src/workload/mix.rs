@@ -118,7 +118,7 @@ impl Mix {
         self.clients
     }
 
-    /// Frames a second each way that all clients together send and receive.
+    /// Frames per second each way that all clients together send and receive.
     pub fn frames_per_s(&self) -> f64 {
         self.frames_per_s
     }
@@ -208,7 +208,7 @@ fn lanes_of(rate: f64, one: &Application) -> u64 {
     (rate * one.interval_ms / 1e3).round().max(1.0) as u64
 }
 
-/// Frames a second each way of an application of all clients.
+/// Frames per second each way of an application of all clients.
 fn rate_of(traffic: &Traffic, one: &Application) -> f64 {
     f64::from(traffic.client) * one.sessions_per_hour / 3600.0 * f64::from(one.exchanges)
 }

@@ -112,7 +112,7 @@ impl Sample {
         for unit in [StormUnit::Pps, StormUnit::Percent] {
             let limit = match unit {
                 StormUnit::Pps => Some(100.0),
-                // Some 1,500 of the shortest frames a second.
+                // Some 1,500 of the shortest frames per second.
                 StormUnit::Percent => Some(0.01),
             };
             let [broadcast, multicast, unknown] = [limit; 3];

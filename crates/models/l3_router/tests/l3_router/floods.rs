@@ -16,7 +16,7 @@ use testkit::pair::clock;
 
 use crate::frames::usual;
 
-/// Packets a second that each policer lets pass.
+/// Packets per second that each policer lets pass.
 const RATE: u32 = 100;
 
 /// How often each kind of packet comes: within its rate, and ten times that.

@@ -37,10 +37,10 @@ pub(super) fn unreachable(config: &Fragments) -> Vec<(&'static str, &'static str
             "fragments-full",
             "too-long",
         ];
-        reasons.extend(names.map(|name| (name, "no fragments are put together")));
+        reasons.extend(names.map(|name| (name, "no fragments are reassembled")));
         return reasons;
     }
-    reasons.push(("ip-fragment", "fragments are put together"));
+    reasons.push(("ip-fragment", "fragments are reassembled"));
     let of_one = config.datagrams_per_sender.min(config.waiting_per_sender);
     let of_all = config.datagrams.min(config.waiting);
     if of_one >= LONE || of_one > of_all {

@@ -158,7 +158,7 @@ fn many_bearers_get_their_rates_at_any_load() {
 }
 
 /// Each of a million bearers has packets of a length of its own, four a second and all of them more
-/// than its rate. A bearer passes two or three packets a second; only together are they exact.
+/// than its rate. A bearer passes two or three packets per second; only together are they exact.
 #[test]
 fn a_million_bearers_get_their_rates() {
     const USERS: u32 = 1_000_000;

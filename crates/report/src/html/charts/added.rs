@@ -49,8 +49,8 @@ fn chart(record: &RunRecord, key: &str, sweep: &Sweep<'_>) -> Option<Chart> {
         "Added latency by frame size",
         &format!(
             "Latency with the feature minus latency without it, measured in pairs, in the slower \
-             direction; bars are 95 % confidence intervals of the mean, and an interval that contains \
-             zero is within the noise.{others}"
+             direction; bars are 95 % confidence intervals of the mean, and an interval that \
+             contains zero is inconclusive.{others}"
         ),
         drawings,
         table,
@@ -83,11 +83,7 @@ impl Panel {
         }
         let alike: Vec<&Reference> =
             references.iter().filter(|r| r.reading.as_deref() == Some(figure.reading)).collect();
-        let others = published::curves(
-            &alike,
-            |r| published::size_place(r, sweep),
-            |r, _| published::micros(r),
-        );
+        let others = published::curves(&alike, published::size_place, |r, _| published::micros(r));
         let free = alike.iter().filter(|r| r.size.is_none());
         let lines: Vec<(f64, String)> =
             free.filter_map(|r| Some(published::line(r, published::micros(r)?))).collect();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::chart::{Chart, Data, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, data, range};
-use super::heat::Surface;
+use super::heat::{Surface, Tile};
 use super::workers::with_laws;
 use crate::words::{leaf, value_words};
 
@@ -55,7 +55,10 @@ fn curves(id: &str, title: &str, cells: &[&Cell], plot: &Asked) -> Option<Chart>
             let point = cell.number_at(&plot.x_axis).zip(cell.number_at(y));
             let Some(point) = point else { continue };
             let name = group_name(cell, plot, y);
-            let added = Curve::new(&name, Look::Measured, [point]);
+            let mut added = Curve::new(&name, Look::Measured, [point]);
+            for point in &mut added.points {
+                point.is_bound = cell.is_bound_at(y);
+            }
             match curves.iter_mut().find(|curve| curve.name == name) {
                 Some(curve) => curve.points.extend(added.points),
                 None => curves.push(added),
@@ -129,12 +132,16 @@ fn table(id: &str, title: &str, cells: &[&Cell], plot: &Asked) -> Option<Chart> 
 fn contour(id: &str, title: &str, cells: &[&Cell], plot: &Asked) -> Option<Chart> {
     let (y, z) = (plot.y_axis.first()?, plot.z_axis.as_ref()?);
     let tile = |cell: &&Cell| {
-        Some((cell.number_at(&plot.x_axis)?, cell.number_at(y)?, cell.number_at(z)?))
+        let (x, y, value) = (cell.number_at(&plot.x_axis)?, cell.number_at(y)?, cell.number_at(z)?);
+        Some(Tile { x, y, value, is_bound: cell.is_bound_at(z) })
     };
-    let tiles: Vec<(f64, f64, f64)> = cells.iter().filter_map(tile).collect();
+    let tiles: Vec<Tile> = cells.iter().filter_map(tile).collect();
     let [x_label, y_label, z_label] = [&plot.x_axis, y, z].map(|path| label(cells, path));
-    let caption = format!("{z_label} over {x_label} and {y_label}, requested by the scenario.");
-    let surface = Surface { x: x_label, y: y_label, z: z_label, tiles };
+    let mut caption = format!("{z_label} over {x_label} and {y_label}, requested by the scenario.");
+    let surface = Surface { x: x_label, y: y_label, z: z_label, tiles }.placed();
+    if surface.is_crowded() {
+        caption += " Several cells share a tile, which shows the first; the data has all of them.";
+    }
     (!surface.tiles.is_empty()).then(|| {
         Chart::drawn(id, title, &caption, surface.svg(id, title, &caption), surface.data())
     })

@@ -6,9 +6,10 @@ use measure::record::{Cell, Outcome, RunRecord};
 use measure::statistics::median;
 
 use super::chart::{
-    CHARTS_MAX, Chart, Data, HEIGHT, colour, identifier, short_count, styled, ticks,
+    CHARTS_MAX, Chart, Data, HEIGHT, colour, identifier, left_out_words, short_count, styled,
+    ticks, with_validity,
 };
-use super::curves::{number, range};
+use super::curves::{number, range, shortened};
 use crate::names::Names;
 use crate::summary::figure_name;
 use crate::words::{distinct, outcomes};
@@ -21,26 +22,31 @@ pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
 
 fn chart(record: &RunRecord, method: &str) -> Option<Chart> {
     let names = Names::of(record);
-    let repeated: Vec<(&Cell, &Outcome)> = outcomes(record)
+    let mut repeated: Vec<(&Cell, &Outcome)> = outcomes(record)
         .filter(|(_, o)| o.method == method && o.repetitions.len() >= REPETITIONS_MIN)
-        .take(BOXES_MAX)
         .collect();
+    let left_out = repeated.len().saturating_sub(BOXES_MAX);
+    repeated.truncate(BOXES_MAX);
     let first = repeated.first()?.1.figures.first()?;
     let (factor, unit) =
         if first.unit == "pps" { (1e-6, "Mpps") } else { (1.0, first.unit.as_str()) };
     let values = |outcome: &Outcome| -> Vec<f64> {
         let figures = outcome.repetitions.iter().filter_map(|r| r.figures.first());
-        figures.filter(|f| f.name == first.name).map(|f| f.value * factor).collect()
+        let figures = figures.filter(|f| f.name == first.name && f.value.is_finite());
+        figures.map(|f| f.value * factor).collect()
     };
     let boxes: Vec<(String, Vec<f64>)> = repeated
         .iter()
-        .map(|(cell, outcome)| (names.of_cell(cell), values(outcome)))
+        .map(|(cell, outcome)| (with_validity(names.of_cell(cell), outcome), values(outcome)))
         .filter(|(_, values)| !values.is_empty())
         .collect();
+    if boxes.is_empty() {
+        return None;
+    }
     let mut plot = BoxPlot::new().with_color(colour(0)).with_horizontal(true).with_width(0.55);
     // A horizontal chart is drawn from the bottom; the first result belongs on top.
     for (name, values) in boxes.iter().rev() {
-        plot = plot.with_group(name.as_str(), deviations(values));
+        plot = plot.with_group(shortened(name), deviations(values));
     }
     let all: Vec<f64> = boxes.iter().flat_map(|(_, values)| deviations(values)).collect();
     let (min, max) = range(&all);
@@ -70,9 +76,12 @@ fn chart(record: &RunRecord, method: &str) -> Option<Chart> {
     Some(Chart::new(
         &identifier("boxes", &[method]),
         &format!("Repetitions of {method}"),
-        "Deviation of each result's repetitions from their median. The box extends from the first \
-         to the third quartile and shows the median; whiskers extend to the last value within 1.5 \
-         times the interquartile range; each point is a repetition.",
+        &format!(
+            "Deviation of each result's repetitions from their median. The box extends from the \
+             first to the third quartile and shows the median; whiskers extend to the last value \
+             within 1.5 times the interquartile range; each point is a repetition.{}",
+            left_out_words(left_out)
+        ),
         plots,
         layout,
         data,

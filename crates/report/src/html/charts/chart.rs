@@ -48,9 +48,18 @@ impl Chart {
         layout: Layout,
         data: Data,
     ) -> Self {
+        if plots.is_empty() {
+            return Self::nothing(id, title, caption, data);
+        }
         let svg = adapt(&render_to_svg(plots, layout), id, title, caption);
         let group = Group::Result;
         Self { group, id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+    }
+
+    /// The data in the place of a drawing, of which no value has a place on the axes.
+    fn nothing(id: &str, title: &str, caption: &str, data: Data) -> Self {
+        let caption = format!("No value of this chart can be drawn. {caption}");
+        Self::drawn(id, title, &caption, maud::html! {}, data)
     }
 
     /// Several drawings side by side as one chart.
@@ -61,6 +70,11 @@ impl Chart {
         panels: Vec<(Vec<Plot>, Layout)>,
         data: Data,
     ) -> Self {
+        let drawn = panels.into_iter().filter(|(plots, _)| !plots.is_empty());
+        let panels: Vec<(Vec<Plot>, Layout)> = drawn.collect();
+        if panels.is_empty() {
+            return Self::nothing(id, title, caption, data);
+        }
         let mut svg = String::from("<div class=\"panels\">");
         for (index, (plots, layout)) in panels.into_iter().enumerate() {
             let id = format!("{id}-{}", index + 1);
@@ -106,6 +120,20 @@ pub(super) fn diagnoses(
         .map(Chart::of_diagnosis)
         .take(CHARTS_MAX)
         .collect()
+}
+
+/// The name of a result; one that is not valid says so wherever it is drawn.
+pub(super) fn with_validity(name: String, outcome: &Outcome) -> String {
+    if outcome.validity.valid { name } else { format!("{name} (NOT VALID)") }
+}
+
+/// A sentence on results for which a chart has no room; empty if there are none.
+pub(super) fn left_out_words(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => " One more result is in the table of results.".into(),
+        n => format!(" {n} more results are in the table of results."),
+    }
 }
 
 /// The look that all charts share.

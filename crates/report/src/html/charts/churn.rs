@@ -4,7 +4,7 @@
 use measure::record::{Cell, Outcome, RunRecord, Series};
 
 use super::chart::{CHARTS_MAX, Chart, identifier};
-use super::heat::Surface;
+use super::heat::{Surface, Tile};
 use super::series::{Columns, plain};
 use crate::names::Names;
 use crate::words::outcomes;
@@ -27,8 +27,8 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome, series: &Series) -> Opti
         "churn-surface" => plain(
             &id,
             &format!("Throughput and times under change ({name})"),
-            "Against the rate of changes: throughput on each interface; time until a change is \
-             accepted, and until a frame shows it; blackout around changes.",
+            "Against the rate of changes: throughput per port and direction; time until a change \
+             is accepted, and until a frame shows it; outage time around changes.",
             series,
             SURFACE,
         ),
@@ -43,14 +43,15 @@ fn surface(id: &str, title: &str, series: &Series) -> Option<Chart> {
     let (x, y, z) = (place("updates_per_s")?, place("load_pps")?, place("loss_percent")?);
     let tile = |row: &Vec<Option<f64>>| {
         let value = |place: usize| row.get(place).copied().flatten();
-        Some((value(x)?, value(y)?, value(z)?))
+        Some(Tile { x: value(x)?, y: value(y)?, value: value(z)?, is_bound: false })
     };
     let surface = Surface {
         x: "changes per second".into(),
-        y: "load on each interface, pps".into(),
+        y: "load per port and direction, pps".into(),
         z: "frames lost, %".into(),
         tiles: series.rows.iter().filter_map(tile).collect(),
-    };
+    }
+    .placed();
     if surface.tiles.is_empty() {
         return None;
     }

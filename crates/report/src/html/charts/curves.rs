@@ -118,7 +118,25 @@ impl Axis {
             return Self { min: Some(min / 1.4), max: Some(max * 1.4), ..Self::log(label) };
         }
         let room = ((max - min) * 0.06).max(max.abs() * 0.01);
-        Self { min: Some((min - room).max(0.0)), max: Some(max + room), ..Self::linear(label) }
+        // Only what is nowhere negative ends at zero.
+        let low = if min < 0.0 { min - room } else { (min - room).max(0.0) };
+        Self { min: Some(low), max: Some(max + room), ..Self::linear(label) }
+    }
+
+    /// Whether the axis has a place for a value.
+    fn has(&self, value: f64) -> bool {
+        value.abs() < VALUE_MAX && (!self.is_log || value > LOG_MIN)
+    }
+
+    /// The ends of the axis, apart from each other, as far as they are set.
+    fn ends(&self) -> [Option<f64>; 2] {
+        let [min, max] = [self.min, self.max].map(|end| end.filter(|end| self.has(*end)));
+        match (min, max) {
+            (Some(min), Some(max)) if min < max => [Some(min), Some(max)],
+            (Some(min), Some(_)) if self.is_log => [Some(min / 2.0), Some(min * 2.0)],
+            (Some(min), Some(_)) => [Some(min), Some(min + min.abs().max(1.0))],
+            ends => ends.into(),
+        }
     }
 
     /// The axis of a swept key, and the position of each value on it. It is logarithmic if the
@@ -143,9 +161,10 @@ impl Axis {
         (axis, place)
     }
 
-    /// The axis, extended to zero.
+    /// The axis, extended to zero unless it is logarithmic or goes below it.
     pub(super) fn with_zero(self) -> Self {
-        if self.is_log { self } else { Self { min: Some(0.0), ..self } }
+        let goes_below = self.min.is_some_and(|min| min < 0.0);
+        if self.is_log || goes_below { self } else { Self { min: Some(0.0), ..self } }
     }
 
     /// The axis with another format of its ticks.
@@ -166,11 +185,26 @@ impl Drawing {
         Self { width: WIDTH / 2.0, ..self }
     }
 
-    /// The plots of the curves and their layout, for the plotting crate.
+    /// The plots of the curves and their layout, for the plotting crate. What has no place on the
+    /// axes is left out, and so are curves that nobody could tell apart, which the legend counts.
     pub(super) fn of(&self, curves: &[Curve]) -> (Vec<Plot>, Layout) {
-        let shown = curves.iter().enumerate().filter(|(_, c)| !c.points.is_empty());
-        let plots: Vec<Plot> =
-            shown.flat_map(|(index, curve)| plots_of(curve, curve.like.unwrap_or(index))).collect();
+        let placed: Vec<Curve> = curves.iter().map(|curve| self.placed(curve)).collect();
+        let shown = placed.iter().enumerate().filter(|(_, c)| !c.points.is_empty());
+        let (drawn, more): (Vec<_>, Vec<_>) =
+            shown.partition(|(index, _)| *index < CURVES_DISTINCT_MAX);
+        let mut plots: Vec<Plot> = drawn
+            .into_iter()
+            .flat_map(|(index, curve)| plots_of(curve, curve.like.unwrap_or(index)))
+            .collect();
+        if let Some((_, curve)) = more.first() {
+            // Without a line of its own: one point, drawn with no width.
+            let point = curve.points.iter().take(1).map(|p| (p.x, p.y)).collect::<Vec<_>>();
+            let note = LinePlot::new().with_data(point).with_color(MUTED).with_stroke_width(0.0);
+            plots.push(note.with_legend(format!("and {} more, in the data", more.len())).into());
+        }
+        if plots.is_empty() {
+            return (plots, Layout::new((0.0, 1.0), (0.0, 1.0)));
+        }
         let mut layout = styled(Layout::auto_from_plots(&plots))
             .with_width(self.width)
             .with_height(self.height)
@@ -187,35 +221,52 @@ impl Drawing {
         if self.y.is_log {
             layout = layout.with_log_y();
         }
-        for (value, is_solid) in &self.at_x {
+        for (value, is_solid) in self.at_x.iter().filter(|line| self.x.has(line.0)) {
             layout =
                 layout.with_reference_line(styled_line(ReferenceLine::vertical(*value), *is_solid));
         }
-        for (value, name) in &self.at_y {
+        for (value, name) in self.at_y.iter().filter(|line| self.y.has(line.0)) {
             let line = ReferenceLine::horizontal(*value).with_label(name.as_str());
             layout = layout.with_reference_line(styled_line(line, false));
         }
         let region = |region: ShadedRegion| region.with_color(MUTED).with_opacity(0.18);
-        if let Some([low, high]) = self.band_y {
+        if let Some([low, high]) =
+            self.band_y.filter(|band| band.iter().all(|end| self.y.has(*end)))
+        {
             layout = layout.with_shaded_region(region(ShadedRegion::horizontal(low, high)));
         }
-        if let Some([low, high]) = self.band_x {
+        if let Some([low, high]) =
+            self.band_x.filter(|band| band.iter().all(|end| self.x.has(*end)))
+        {
             layout = layout.with_shaded_region(region(ShadedRegion::vertical(low, high)));
         }
         (plots, self.bounded(layout))
     }
 
+    /// The curve with the points that the axes have a place for.
+    fn placed(&self, curve: &Curve) -> Curve {
+        let points = curve.points.iter().filter(|p| self.x.has(p.x) && self.y.has(p.y));
+        let with_bar = |p: &Point| {
+            // An end below a logarithmic axis reaches down to where the drawing ends.
+            let low = |low: f64| if self.y.has(low) { low } else { p.y / 10.0 };
+            let bar = p.bar.filter(|[low, high]| !low.is_nan() && self.y.has(*high));
+            Point { bar: bar.map(|[least, high]| [low(least), high]), ..*p }
+        };
+        Curve { points: points.map(with_bar).collect(), name: shortened(&curve.name), ..*curve }
+    }
+
     fn bounded(&self, mut layout: Layout) -> Layout {
-        if let Some(min) = self.x.min {
+        let (x, y) = (self.x.ends(), self.y.ends());
+        if let Some(min) = x[0] {
             layout = layout.with_x_axis_min(min);
         }
-        if let Some(max) = self.x.max {
+        if let Some(max) = x[1] {
             layout = layout.with_x_axis_max(max);
         }
-        if let Some(min) = self.y.min {
+        if let Some(min) = y[0] {
             layout = layout.with_y_axis_min(min);
         }
-        if let Some(max) = self.y.max {
+        if let Some(max) = y[1] {
             layout = layout.with_y_axis_max(max);
         }
         layout
@@ -329,6 +380,18 @@ fn styled_line(line: ReferenceLine, is_solid: bool) -> ReferenceLine {
         .with_stroke_width(1.5)
 }
 
+/// The name with its middle left out, if it is too long for a legend; the data has it whole.
+pub(super) fn shortened(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME_MAX {
+        return name.into();
+    }
+    let half = NAME_MAX / 2;
+    let head: String = name.chars().take(half).collect();
+    let tail: String = name.chars().skip(count - half).collect();
+    format!("{head} … {tail}")
+}
+
 fn dash(index: usize) -> LineStyle {
     match index % 4 {
         0 => LineStyle::Solid,
@@ -337,6 +400,17 @@ fn dash(index: usize) -> LineStyle {
         _ => LineStyle::Dotted,
     }
 }
+
+/// The most curves of a drawing, as many as there are colours.
+const CURVES_DISTINCT_MAX: usize = 12;
+
+/// The longest name in a drawing, in characters.
+const NAME_MAX: usize = 56;
+
+/// Values beyond this have no place on an axis, nor those of at most [`LOG_MIN`] on a logarithmic
+/// one: no figure is as large or as small, and drawings compute with them.
+const VALUE_MAX: f64 = 1e15;
+const LOG_MIN: f64 = 1e-10;
 
 /// Space for the tick labels and the label of the axis, in units of the drawing.
 const LEFT: f64 = 96.0;

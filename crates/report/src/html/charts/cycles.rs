@@ -1,12 +1,13 @@
-//! Where the cycles go: ticks a packet by stage, stacked, for each cell, beside what one access to
-//! memory of that size costs on this machine.
+//! Where the cycles go: TSC cycles per packet by stage, stacked, for each cell, beside what one
+//! access to memory of that size costs on this machine.
 
 use kuva::plot::bar::BarPlot;
 use kuva::prelude::*;
 use measure::Bytes;
 use measure::record::{Cell, Outcome, RandomAccess, RunRecord};
 
-use super::chart::{Chart, Data, MUTED, colour, styled};
+use super::chart::{Chart, Data, MUTED, colour, left_out_words, styled, with_validity};
+use super::curves::shortened;
 use crate::names::Names;
 use crate::words::outcomes;
 
@@ -16,8 +17,10 @@ pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
 }
 
 fn chart(record: &RunRecord) -> Option<Chart> {
-    let measured: Vec<(&Cell, &Outcome)> =
-        outcomes(record).filter(|(_, o)| o.parts(FIGURE).next().is_some()).take(BARS_MAX).collect();
+    let mut measured: Vec<(&Cell, &Outcome)> =
+        outcomes(record).filter(|(_, o)| o.parts(FIGURE).next().is_some()).collect();
+    let left_out = measured.len().saturating_sub(BARS_MAX);
+    measured.truncate(BARS_MAX);
     if measured.is_empty() {
         return None;
     }
@@ -33,8 +36,10 @@ fn chart(record: &RunRecord) -> Option<Chart> {
     // A horizontal bar chart is drawn from the bottom; the first cell belongs on top.
     for (cell, outcome) in measured.iter().rev() {
         let value = |stage: &String| {
-            outcome.parts(FIGURE).find(|f| f.of.as_ref() == Some(stage)).map_or(0.0, |f| f.value)
+            let found = outcome.parts(FIGURE).find(|f| f.of.as_ref() == Some(stage));
+            found.map(|f| f.value).filter(|ticks| ticks.is_finite()).unwrap_or(0.0)
         };
+        let name = with_validity(names.of_cell(cell), outcome);
         let memory = Memory::of(record, cell);
         if let Some(ticks) = memory.overlapped_ticks {
             // Every bar of a stacked chart has as many parts; all but the last are empty here.
@@ -45,8 +50,8 @@ fn chart(record: &RunRecord) -> Option<Chart> {
         let mut parts: Vec<(f64, &str)> =
             stages.iter().enumerate().map(|(s, stage)| (value(stage), colour(s))).collect();
         parts.push((0.0, MUTED));
-        bars = bars.with_group(names.of_cell(cell), parts);
-        rows.push(row(names.of_cell(cell), &stages, value, &memory));
+        bars = bars.with_group(shortened(&name), parts);
+        rows.push(row(name, &stages, value, &memory));
     }
     rows.reverse();
     let mut legend: Vec<&str> = stages.iter().map(String::as_str).collect();
@@ -55,15 +60,18 @@ fn chart(record: &RunRecord) -> Option<Chart> {
     let plots = vec![Plot::from(bars.with_legend(legend).with_stacked())];
     let layout = styled(Layout::auto_from_plots(&plots))
         .with_height(110.0 + 34.0 * count as f64 + LEGEND_ROW * legend_rows as f64)
-        .with_x_label("ticks of the time-stamp counter per packet")
+        .with_x_label("TSC cycles per packet")
         .with_legend_position(LegendPosition::OutsideBottomColumns);
-    let caption = "Median ticks per packet of the workload, by stage. The grey bar is one random \
-                   access, with several in flight, to memory of the size of the state, measured on \
-                   this machine before the run: it shows the cost of a cache miss.";
+    let caption = format!(
+        "Median TSC cycles per packet of the workload, by stage. The grey bar is one random \
+         access, with several in flight, to memory of the size of the state, measured on this \
+         machine before the run: it shows the cost of a cache miss.{}",
+        left_out_words(left_out)
+    );
     Some(Chart::new(
         "cycles",
-        "Cycles per packet by stage",
-        caption,
+        "TSC cycles per packet by stage",
+        &caption,
         plots,
         layout,
         Data { head, rows },

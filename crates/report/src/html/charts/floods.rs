@@ -28,9 +28,9 @@ fn chart(record: &RunRecord, names: &Names, cell: &Cell, outcome: &Outcome) -> O
     rows.extend(published(record, cell));
     let id = identifier("floods", &[&cell.id, &outcome.method]);
     let title = format!("Effect of each flood on the background ({})", names.of_cell(cell));
-    let load = outcome
-        .figure("load")
-        .map_or(String::new(), |f| format!(" The background is {} on each interface.", f.words()));
+    let load = outcome.figure("load").map_or(String::new(), |f| {
+        format!(" The background is {} per port and direction.", f.words())
+    });
     let others = match rows.len() > ours {
         true => " The rows below the line are published figures.",
         false => "",
@@ -55,7 +55,8 @@ fn rows(outcome: &Outcome) -> Vec<Row> {
     let row = |flood: &str| {
         let value = |column: &Column| {
             let mut of_flood = outcome.figures.iter().filter(|f| f.of.as_deref() == Some(flood));
-            of_flood.find(|f| f.name == column.figure).map(|f| f.value)
+            let found = of_flood.find(|f| f.name == column.figure).map(|f| f.value);
+            found.filter(|value| value.is_finite())
         };
         let name = if flood == "none" { "no flood".into() } else { flood.replace('-', " ") };
         Row { name, values: COLUMNS.iter().map(value).collect() }

@@ -18,17 +18,40 @@ pub(super) struct Surface {
     /// Label of the values, with their unit.
     pub(super) z: String,
     /// The values with their coordinates.
-    pub(super) tiles: Vec<(f64, f64, f64)>,
+    pub(super) tiles: Vec<Tile>,
+}
+
+/// A value with its coordinates.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) value: f64,
+    /// Whether the value is a lower bound.
+    pub(super) is_bound: bool,
 }
 
 impl Surface {
     /// Whether there are at least two columns and rows, and most of the grid is filled.
     pub(super) fn is_grid(&self) -> bool {
-        let (xs, ys) = (self.places(|t| t.0), self.places(|t| t.1));
+        let (xs, ys) = (self.places(|t| t.x), self.places(|t| t.y));
         xs.len() > 1 && ys.len() > 1 && self.tiles.len() * 2 > xs.len() * ys.len()
     }
 
-    fn places(&self, of: fn(&(f64, f64, f64)) -> f64) -> Vec<f64> {
+    /// Whether two values have one place, of which a tile could show only one.
+    pub(super) fn is_crowded(&self) -> bool {
+        let mut places: Vec<(f64, f64)> = self.tiles.iter().map(|t| (t.x, t.y)).collect();
+        places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        places.windows(2).any(|pair| pair[0] == pair[1])
+    }
+
+    /// The surface without what has no place on it or no value.
+    pub(super) fn placed(mut self) -> Self {
+        self.tiles.retain(|t| t.x.is_finite() && t.y.is_finite() && t.value.is_finite());
+        self
+    }
+
+    fn places(&self, of: fn(&Tile) -> f64) -> Vec<f64> {
         let mut places: Vec<f64> = self.tiles.iter().map(of).collect();
         places.sort_by(f64::total_cmp);
         places.dedup();
@@ -38,13 +61,16 @@ impl Surface {
     /// The tiles as a data table.
     pub(super) fn data(&self) -> Data {
         let number = super::curves::number;
-        let rows = self.tiles.iter().map(|(x, y, z)| vec![number(*x), number(*y), number(*z)]);
+        let rows = self.tiles.iter().map(|t| {
+            let sign = if t.is_bound { "≥ " } else { "" };
+            vec![number(t.x), number(t.y), format!("{sign}{}", number(t.value))]
+        });
         Data { head: vec![self.x.clone(), self.y.clone(), self.z.clone()], rows: rows.collect() }
     }
 
     /// Draws the tiles.
     pub(super) fn svg(&self, id: &str, title: &str, description: &str) -> Markup {
-        let (xs, ys) = (self.places(|t| t.0), self.places(|t| t.1));
+        let (xs, ys) = (self.places(|t| t.x), self.places(|t| t.y));
         let (width, height) = ((WIDTH - LEFT - RIGHT) / xs.len() as f64, tile_height(ys.len()));
         let bottom = TOP + height * ys.len() as f64;
         // The smallest row stands at the bottom, as on any axis.
@@ -71,21 +97,25 @@ impl Surface {
     }
 
     fn tile(&self, x: f64, y: f64, left: f64, top: f64, width: f64, height: f64) -> Markup {
-        let value = self.tiles.iter().find(|t| t.0 == x && t.1 == y).map(|t| t.2);
-        let step = value.map(|value| self.step(value));
+        let found = self.tiles.iter().find(|t| t.x == x && t.y == y);
+        let step = found.map(|tile| self.step(tile.value));
+        let words = |tile: &Tile| match tile.is_bound {
+            true => format!("≥ {}", short(tile.value)),
+            false => short(tile.value),
+        };
         let fill = step.map_or("none".into(), |step| format!("var(--heat-{step})"));
         html! {
             rect x=(round(left + 1.0)) y=(round(top + 1.0)) width=(round(width - 2.0)) height=(round(height - 2.0))
                 fill=(fill) stroke="var(--line)" {}
             text x=(round(left + width / 2.0)) y=(round(top + height / 2.0 + 4.5)) text-anchor="middle" {
-                (value.map_or("–".into(), short))
+                (found.map_or("–".into(), words))
             }
         }
     }
 
     /// Index of the colour step of a value.
     fn step(&self, value: f64) -> usize {
-        let (min, max) = range(&self.tiles.iter().map(|t| t.2).collect::<Vec<_>>());
+        let (min, max) = range(&self.tiles.iter().map(|t| t.value).collect::<Vec<_>>());
         let share = if max > min { (value - min) / (max - min) } else { 0.5 };
         1 + ((share * STEPS as f64) as usize).min(STEPS - 1)
     }

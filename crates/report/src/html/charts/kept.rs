@@ -4,7 +4,7 @@
 use measure::record::RunRecord;
 
 use super::chart::{CHARTS_MAX, Chart, identifier};
-use super::curves::{Axis, Curve, Drawing, data};
+use super::curves::{Axis, Curve, Drawing, Point, data};
 use super::published;
 use crate::references::{Counts, Reference};
 use crate::sweeps::{self, Sweep, is_size, is_workers};
@@ -47,9 +47,11 @@ fn chart(record: &RunRecord, sweep: &Sweep<'_>) -> Option<Chart> {
     ))
 }
 
-/// A curve in percent of its first point; none if it has fewer than two points or starts at zero.
+/// A curve in percent of its first point; none if it has fewer than two points, or starts at zero
+/// or with a bound, of which nothing is a known part.
 fn relative(mut curve: Curve) -> Option<Curve> {
-    let first = curve.points.first().map(|p| p.y).filter(|y| *y > 0.0)?;
+    let is_known = |p: &&Point| !p.is_bound && p.y > 0.0 && p.y.is_finite();
+    let first = curve.points.first().filter(is_known).map(|p| p.y)?;
     for point in &mut curve.points {
         point.y *= 100.0 / first;
         point.bar = point.bar.map(|bar| bar.map(|end| end * 100.0 / first));

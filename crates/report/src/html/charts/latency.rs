@@ -26,8 +26,8 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         &identifier("latency", &[&cell.id, &outcome.method]),
         &format!("Latency at the {} ({})", outcome.method, names.of_cell(cell)),
         &format!(
-            "Time from transmission to reception, by percentile of the frames, at {} on each \
-             interface (trial {}).",
+            "Time from transmission to reception, by percentile of the frames, at {} per port and \
+             direction (trial {}).",
             Pps(load),
             trial.index
         ),

@@ -44,7 +44,7 @@ impl<'a> Seen<'a> {
     fn of(series: &'a Series) -> Option<Seen<'a>> {
         let columns = Columns(series);
         let (x, label, factor) = match columns.place("load_pps") {
-            Some(column) => (column, "load on each interface, Mpps", 1e-6),
+            Some(column) => (column, "load per port and direction, Mpps", 1e-6),
             None => (columns.place("load_percent")?, "load, % of the maximum", 1.0),
         };
         let scaled = |name: &str, by: f64| {
@@ -165,7 +165,7 @@ fn forwarded(id: &str, name: &str, seen: &Seen<'_>) -> Option<Chart> {
     Some(Chart::new(
         id,
         &format!("Forwarded against offered ({name})"),
-        "Forwarded rate against offered rate, on each interface.",
+        "Forwarded rate against offered rate, per port and direction.",
         plots,
         layout,
         table(seen.series),

@@ -2,6 +2,7 @@
 
 mod added;
 mod asked;
+mod bars;
 mod boxes;
 mod bursts;
 mod chart;
@@ -39,6 +40,7 @@ pub(super) use chart::{Chart, Data, Group};
 pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
     let kinds: &[fn(&RunRecord) -> Vec<Chart>] = &[
         size::charts,
+        bars::charts,
         scale::charts,
         kept::charts,
         times::charts,
@@ -63,6 +65,17 @@ pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
         events::charts,
     ];
     kinds.iter().flat_map(|charts| charts(record)).collect()
+}
+
+/// Takes out the chart for the first screen: what is compared side by side, else the first result.
+pub(super) fn leading(record: &RunRecord, mut charts: Vec<Chart>) -> (Option<Chart>, Vec<Chart>) {
+    let is_compared = record.plan.compare.is_some();
+    let place = |wanted: &dyn Fn(&Chart) -> bool| charts.iter().position(wanted);
+    let bars = || place(&|chart| is_compared && chart.id.starts_with("bars-"));
+    let result = || place(&|chart| chart.group == Group::Result);
+    let found = bars().or_else(result);
+    let leading = found.map(|at| charts.remove(at));
+    (leading, charts)
 }
 
 /// The plots that the scenario requests.

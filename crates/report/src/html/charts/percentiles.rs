@@ -5,6 +5,7 @@ use hdrhistogram::Histogram;
 
 use super::chart::{Chart, Data, trimmed};
 use super::curves::{Axis, Curve, Drawing, Look};
+use crate::depth::{TOO_FEW, carries};
 use crate::words::grouped;
 
 /// A chart of several latency distributions in nanoseconds; none if all are empty.
@@ -31,22 +32,33 @@ pub(super) fn chart(
         .iter()
         .map(|quantile| {
             let mut row = vec![trimmed(quantile * 100.0)];
-            row.extend(series.iter().map(|(_, h)| grouped(h.value_at_quantile(*quantile))));
+            row.extend(series.iter().map(|(_, h)| value(h, *quantile)));
             row
         })
         .collect();
     Some(Chart::new(id, title, caption, plots, layout, Data { head, rows }))
 }
 
-/// The curve of `1 / (1 - q)` against the value, as far as there are enough samples.
+/// The value at a quantile, where the samples carry it; minimum and maximum are there always.
+fn value(histogram: &Histogram<u64>, quantile: f64) -> String {
+    let is_end = quantile <= 0.0 || quantile >= 1.0;
+    match is_end || carries(quantile, histogram.len()) {
+        true => grouped(histogram.value_at_quantile(quantile)),
+        false => TOO_FEW.into(),
+    }
+}
+
+/// The curve of `1 / (1 - q)` against the value, as far as the samples carry it.
 fn points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
-    let samples = histogram.len() as f64;
     let mut points: Vec<(f64, f64)> = (0..)
         .map(|step| 10f64.powf(f64::from(step) / 10.0))
-        .take_while(|inverse| *inverse < samples)
+        .take_while(|inverse| carries(1.0 - 1.0 / inverse, histogram.len()))
         .map(|inverse| (inverse, histogram.value_at_quantile(1.0 - 1.0 / inverse).max(1) as f64))
         .collect();
-    points.push((samples.max(1.0), histogram.max().max(1) as f64));
+    // Of very few samples there is the median alone, or the largest.
+    if points.is_empty() {
+        points.push((1.0, histogram.max().max(1) as f64));
+    }
     points
 }
 

@@ -9,7 +9,7 @@ use measure::record::RunRecord;
 use super::curves::{Curve, Look, Point};
 use crate::references::{self, Counts, Kind, Reference};
 use crate::sweeps::Sweep;
-use crate::words::{distinct, value_words};
+use crate::words::distinct;
 
 /// Published figures that charts of a sweep may show: those of the functions that it sweeps.
 pub(super) fn of(record: &RunRecord, sweep: &Sweep<'_>) -> Vec<Reference> {
@@ -71,14 +71,9 @@ pub(super) fn micros(reference: &Reference) -> Option<f64> {
     }
 }
 
-/// The position of a published figure on an axis of sizes: in bytes, or that of our mix of the same
-/// name.
-pub(super) fn size_place(reference: &Reference, sweep: &Sweep<'_>) -> Option<f64> {
-    let size = reference.size.as_deref()?;
-    size.parse().ok().or_else(|| {
-        let is_same = |word: &serde_json::Value| references::is_same_mix(&value_words(word), size);
-        sweep.place_of(is_same)
-    })
+/// The position of a published figure on an axis of sizes, in bytes; none for that of a mix.
+pub(super) fn size_place(reference: &Reference) -> Option<f64> {
+    reference.size.as_deref()?.parse().ok()
 }
 
 /// The position of a published figure on an axis of users, tunnels or addresses.

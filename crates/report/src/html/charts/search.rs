@@ -28,6 +28,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
             .iter()
             .filter(|t| t.purpose == *purpose)
             .filter_map(|t| Some((mpps(t.load_pps()?), t.loss_percent.max(LOSS_FLOOR))))
+            .filter(|(load, loss)| load.is_finite() && loss.is_finite())
             .collect();
         if !points.is_empty() {
             let plot = ScatterPlot::new()
@@ -50,7 +51,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         .with_x_axis_max(max)
         .with_y_axis_min(LOSS_FLOOR / 2.0)
         .with_y_axis_max(200.0)
-        .with_x_label("load on each interface, Mpps")
+        .with_x_label("load per port and direction, Mpps")
         .with_y_label("frames lost")
         .with_y_label_offset(-24.0, 0.0)
         .with_force_margins(100.0, 150.0)
@@ -89,8 +90,10 @@ fn range(outcome: &Outcome) -> (f64, f64) {
     let (min, max) = loads
         .chain(bounds)
         .map(mpps)
+        .filter(|load| load.is_finite())
         .fold((f64::INFINITY, 0f64), |(min, max), load| (min.min(load), max.max(load)));
-    let room = (max - min).max(max * 0.02) * 0.06;
+    let min = min.min(max);
+    let room = (max - min).max(max * 0.02).max(1e-6) * 0.06;
     ((min - room).max(0.0), max + room)
 }
 

@@ -3,7 +3,7 @@
 use measure::record::{Cell, RunRecord};
 
 use super::chart::{Chart, identifier};
-use super::heat::Surface;
+use super::heat::{Surface, Tile};
 use crate::names::Names;
 use crate::summary::{figure_name, headline};
 use crate::sweeps::outcome_of;
@@ -39,13 +39,18 @@ fn chart(record: &RunRecord, method: &str, x: &str, y: &str) -> Option<Chart> {
         name = figure_name(&figure.name);
         let number =
             |cell: &Cell, key| cell.parameters.get(key).and_then(serde_json::Value::as_f64);
-        tiles.extend(
-            number(cell, x).zip(number(cell, y)).map(|(x, y)| (x, y, figure.value * factor)),
-        );
+        let (value, is_bound) = (figure.value * factor, figure.bound.is_some());
+        tiles.extend(number(cell, x).zip(number(cell, y)).map(|(x, y)| Tile {
+            x,
+            y,
+            value,
+            is_bound,
+        }));
     }
     let surface =
         Surface { x: leaf(x).into(), y: leaf(y).into(), z: format!("{name}, {unit}"), tiles };
-    if !surface.is_grid() {
+    let surface = surface.placed();
+    if !surface.is_grid() || surface.is_crowded() {
         return None;
     }
     let id = identifier("surface", &[method, x, y]);

@@ -1,6 +1,6 @@
 //! Curves of what the cells of a record sweep, and the rates that are drawn.
 
-use measure::record::Cell;
+use measure::record::{Cell, Outcome};
 
 use super::curves::{Curve, Look, Point};
 use crate::sweeps::{Group, Sweep, bar, outcome_of};
@@ -8,10 +8,15 @@ use crate::sweeps::{Group, Sweep, bar, outcome_of};
 impl Sweep<'_> {
     /// The curves of a method's figure, with error bars from its confidence interval or its spread.
     pub(super) fn curves(&self, method: &str, figure: &str, name: &str, factor: f64) -> Vec<Curve> {
+        self.read(name, |cell| point(outcome_of(cell, method)?, figure, factor))
+    }
+
+    /// The same curves in Gbit/s on the wire: each point by the frames that were sent in its cell,
+    /// tunnel and tag included. Cells of which that is not known have no point.
+    pub(super) fn curves_in_bits(&self, method: &str, figure: &str, name: &str) -> Vec<Curve> {
         self.read(name, |cell| {
-            let found = outcome_of(cell, method)?.figure(figure)?;
-            let bar = bar(found).map(|bar| bar.map(|end| end * factor));
-            Some(Point { x: 0.0, y: found.value * factor, bar, is_bound: found.bound.is_some() })
+            let outcome = outcome_of(cell, method)?;
+            point(outcome, figure, wire_bits(frame_len(outcome)?) * 1e-9)
         })
     }
 
@@ -33,6 +38,23 @@ impl Sweep<'_> {
     }
 }
 
+/// A point without a place: a figure with the ends of its bar.
+fn point(outcome: &Outcome, figure: &str, factor: f64) -> Option<Point> {
+    let found = outcome.figure(figure)?;
+    let bar = bar(found).map(|bar| bar.map(|end| end * factor));
+    Some(Point { x: 0.0, y: found.value * factor, bar, is_bound: found.bound.is_some() })
+}
+
+/// Mean length of the frames that the tester sent for an outcome in bytes, including the frame
+/// check sequence; none if it sent none, as in a closed loop, which has no wire.
+pub(super) fn frame_len(outcome: &Outcome) -> Option<f64> {
+    let of_load = || outcome.trials.iter().filter(|trial| trial.load_pps().is_some());
+    let directions = || of_load().flat_map(|trial| &trial.directions);
+    let sent: u64 = directions().map(|direction| direction.sent).sum();
+    let bytes: u64 = directions().map(|direction| direction.sent_bytes).sum();
+    (sent > 0 && bytes > 0).then(|| bytes as f64 / sent as f64)
+}
+
 /// Sentences that explain error bars and bounds; empty if there are none.
 pub(super) fn bar_words(curves: &[Curve]) -> String {
     let any = |is_meant: fn(&Point) -> bool| curves.iter().flat_map(|c| &c.points).any(is_meant);
@@ -49,12 +71,19 @@ pub(super) fn bar_words(curves: &[Curve]) -> String {
 
 /// Methods whose headline is a rate, with the drawn figures and their names.
 pub(super) const RATES: &[(&str, &[(&str, &str)])] = &[
-    ("capacity", &[("function_pps", "function alone"), ("total_pps", "with source and sink")]),
-    ("throughput", &[("throughput", "on each interface"), ("throughput_aggregate", "aggregate")]),
+    (
+        "capacity",
+        &[("total_pps", "including generator and sink"), ("function_pps", "excluding Rx/Tx")],
+    ),
+    (
+        "throughput",
+        &[("throughput", "per port and direction"), ("throughput_aggregate", "aggregate")],
+    ),
     ("forwarding-rate", &[("forwarding_rate", "")]),
 ];
 
-/// Bits of a frame on the wire; preamble, start delimiter and gap are 20 bytes (IEEE 802.3).
+/// Bits that a frame takes on the wire, by its length in bytes with the frame check sequence:
+/// preamble, start delimiter and gap are 20 bytes more (IEEE 802.3).
 pub(super) fn wire_bits(size: f64) -> f64 {
     (size + 20.0) * 8.0
 }

@@ -82,7 +82,7 @@ impl Panel {
             references.iter().filter(|r| r.reading.as_deref() == Some(figure)).collect();
         let of_sizes = is_size(&sweep.key);
         let place = |r: &Reference| match of_sizes {
-            true => published::size_place(r, sweep),
+            true => published::size_place(r),
             false => published::user_place(r),
         };
         let others = published::curves(&alike, place, |r, _| published::micros(r));

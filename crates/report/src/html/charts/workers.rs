@@ -50,7 +50,9 @@ fn chart(method: &str, figures: &[(&str, &str)], sweep: &Sweep<'_>) -> Option<Ch
 pub(super) fn with_laws(measured: &[Curve]) -> (Vec<Curve>, Vec<String>) {
     let (mut curves, mut words) = (Vec::new(), Vec::new());
     for curve in measured {
-        let points: Vec<(f64, f64)> = curve.points.iter().map(|p| (p.x, p.y)).collect();
+        // A law of bounds would be one of the tester.
+        let known = curve.points.iter().filter(|p| !p.is_bound && p.y.is_finite());
+        let points: Vec<(f64, f64)> = known.map(|p| (p.x, p.y)).collect();
         curves.push(curve.clone());
         let place = curves.len() - 1;
         let found = Usl::fit(&points);

@@ -18,7 +18,7 @@ fn application(name: &str, protocol: Transport, times: (f64, u32, f64)) -> Appli
     }
 }
 
-/// Three applications of a hundred clients, some 180 frames a second each way.
+/// Three applications of a hundred clients, some 180 frames per second each way.
 fn traffic() -> Traffic {
     let peers = Application {
         server_port: 0,

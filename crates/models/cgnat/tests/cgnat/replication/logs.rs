@@ -1,4 +1,4 @@
-//! What a standby's collector is told of sessions that it takes over.
+//! What a standby exports to its collector of sessions that it takes over.
 
 use model_cgnat::log::oracle::{Collected, Way};
 use model_kit::check::Expected;

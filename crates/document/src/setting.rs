@@ -51,7 +51,8 @@ impl Setting {
         let option = one_line(&format!("{flag} {text}"));
         let wrong = |what: &str| DocumentError::of_file(&option, what, FORM);
         let (steps, rest) = steps(text).map_err(|what| wrong(&what))?;
-        let value = rest.strip_prefix('=').ok_or_else(|| wrong("the `=` and a value are missing"))?;
+        let value =
+            rest.strip_prefix('=').ok_or_else(|| wrong("the `=` and a value are missing"))?;
         Ok(Setting { steps, given: Given::Text(value.to_owned()), option })
     }
 
@@ -245,7 +246,8 @@ fn steps(text: &str) -> Result<(Vec<Step>, &str), String> {
     loop {
         if let Some(inner) = rest.strip_prefix('[') {
             let (index, behind) = inner.split_once(']').ok_or("a `]` is missing")?;
-            let index = index.parse().map_err(|_| format!("`{index}` is not the index of an entry"))?;
+            let index =
+                index.parse().map_err(|_| format!("`{index}` is not the index of an entry"))?;
             steps.push(Step::Index(index));
             rest = behind;
         } else {
@@ -321,9 +323,14 @@ mod tests {
             (vec!["methods[2]=capacity"], "/methods/2", json!("capacity")),
             (vec!["acl[0].action=deny"], "/acl", json!([{"action": "deny"}])),
             (vec!["cells.\"function.user\"=5"], "/cells", json!({"function.user": 5})),
-            (vec!["function=cgnat", "function.user=1"], "/function", json!({"name": "cgnat", "user": 1})),
+            (
+                vec!["function=cgnat", "function.user=1"],
+                "/function",
+                json!({"name": "cgnat", "user": 1}),
+            ),
         ] {
-            let root = after(text, &settings).unwrap_or_else(|error| panic!("{settings:?}: {error}"));
+            let root =
+                after(text, &settings).unwrap_or_else(|error| panic!("{settings:?}: {error}"));
             let root = Value::Object(root.root);
             assert_eq!(root.pointer(at), Some(&expected), "{settings:?}");
         }

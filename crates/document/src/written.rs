@@ -95,7 +95,11 @@ nested: [[1, [2, {x: 1}]], {y: [{z: {u: v}}, 3], w: 2}, [], {}]
         let written = tree.to_yaml();
         let again = Document::tree(&TEST, "b.yaml", &written)
             .unwrap_or_else(|error| panic!("{error}\n{written}"));
-        assert_eq!(again.clone().into_document("b").root, tree.into_document("a").root, "{written}");
+        assert_eq!(
+            again.clone().into_document("b").root,
+            tree.into_document("a").root,
+            "{written}"
+        );
         assert_eq!(again.to_yaml(), written, "writing it again changes nothing");
         assert!(written.starts_with("a: 1\nb:\n  c:\n    - 1\n    - 2.5\n"), "{written}");
     }

@@ -32,7 +32,8 @@ Exit codes:
   3    a measurement is not valid; the report says why
   4    the environment failed: disk, memory, device
   5    a threshold of the scenario, or of --fail-if, was not met
-  130  stopped by Ctrl-C; finished measurements are kept";
+  130  stopped by Ctrl-C; finished measurements are kept
+With --json, the last line on standard error is the error as a JSON object.";
 
 impl Exit {
     /// The process exit code.

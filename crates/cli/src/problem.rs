@@ -7,6 +7,7 @@ use std::path::Path;
 use lab::folder::FolderError;
 use lab::scenario::ScenarioError;
 use report::ReportError;
+use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
 
@@ -62,6 +63,15 @@ impl Problem {
         self.places.push((label, place.to_string()));
         self
     }
+
+    /// The problem as one JSON object on a line, for programs.
+    pub fn to_json(&self) -> String {
+        let place: Map<String, Value> =
+            self.places.iter().map(|(label, place)| ((*label).to_owned(), json!(place))).collect();
+        let (message, help, exit_code) = (&self.what, &self.remedy, self.exit.code());
+        json!({"message": message, "help": help, "exit_code": exit_code, "place": place})
+            .to_string()
+    }
 }
 
 impl fmt::Display for Problem {
@@ -80,8 +90,10 @@ impl fmt::Display for Problem {
 impl From<ScenarioError> for Problem {
     fn from(error: ScenarioError) -> Problem {
         let line = error.line.map_or(String::new(), |line| format!(", line {line}"));
+        // What the command line sets has no file and no line, but an option.
+        let place = if error.file.starts_with("--") { "option" } else { "file" };
         let problem =
-            Problem::of_usage(error.what, error.remedy).at("file", format!("{}{line}", error.file));
+            Problem::of_usage(error.what, error.remedy).at(place, format!("{}{line}", error.file));
         if error.key.is_empty() { problem } else { problem.at("key", error.key) }
     }
 }

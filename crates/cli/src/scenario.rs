@@ -1,17 +1,55 @@
 //! The scenario that a command is about.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use keys::nearest;
 use lab::scenario::sweep::Combination;
-use lab::scenario::{Benchmark, Scenario};
+use lab::scenario::{Benchmark, Given, Scenario};
 
 use crate::output::tell;
 use crate::problem::Problem;
 
-/// Reads a scenario, and prints notes on how it was interpreted.
-pub fn read(path: &Path) -> Result<Scenario, Problem> {
-    let scenario = Scenario::read(path, lab::registry::FUNCTIONS)?;
+/// A scenario as it is named on the command line: a file, or a function without one.
+#[derive(clap::Args)]
+pub struct Wanted {
+    /// The scenario file, YAML or JSON; files of TIPSY work too
+    #[arg(required_unless_present = "function")]
+    scenario: Option<PathBuf>,
+    /// Take this function with its defaults, without a scenario file
+    #[arg(long, value_name = "NAME", conflicts_with = "scenario")]
+    function: Option<String>,
+    /// Measure by this method, in place of the scenario's; may be repeated
+    #[arg(long, value_name = "NAME")]
+    method: Vec<String>,
+    /// Set a key of the scenario to a YAML value, as in `traffic.pkt-size=64` or
+    /// `methods[0].duration=1 s`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl Wanted {
+    /// Reads the scenario, and prints notes on how it was interpreted.
+    ///
+    /// # Errors
+    /// When the file, the function, a method or a key is not one.
+    pub fn read(&self) -> Result<Scenario, Problem> {
+        read(&Given {
+            path: self.scenario.clone(),
+            function: self.function.clone(),
+            methods: self.method.clone(),
+            set: self.set.clone(),
+        })
+    }
+}
+
+/// Reads a scenario file with keys that are set over it, and prints notes on how it was
+/// interpreted.
+pub fn read_file(path: &Path, set: &[String]) -> Result<Scenario, Problem> {
+    read(&Given { path: Some(path.to_owned()), set: set.to_vec(), ..Given::default() })
+}
+
+fn read(given: &Given) -> Result<Scenario, Problem> {
+    let scenario = Scenario::given(given, lab::registry::FUNCTIONS)?;
     for note in &scenario.notes {
         tell(&format!("note: {note}\n"));
     }

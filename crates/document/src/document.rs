@@ -23,7 +23,7 @@ pub struct Document {
 impl Document {
     /// Returns the line of a key (`function.user[1]`), or of the nearest key that contains it.
     pub fn line(&self, key: &str) -> Option<u32> {
-        self.origin(key).map(|(origin, _)| origin.line)
+        self.origin(key).and_then(|(origin, _)| origin.line)
     }
 
     /// Creates an error of a key, with the file, line and key where it was written.
@@ -81,19 +81,28 @@ pub fn kind(value: &Value) -> &'static str {
 /// Place at which a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Name of the file as the user wrote it.
+    /// Name of the file as the user wrote it, or the option of the command line that gave the
+    /// value, as in [`crate::Setting::option`].
     pub file: Arc<str>,
     /// Key in the file, from its root; empty for the root.
     pub key: String,
-    /// Line, counted from 1.
-    pub line: u32,
+    /// Line, counted from 1; none on the command line.
+    pub line: Option<u32>,
 }
 
 impl Origin {
+    /// The file and the line, for messages about another place: `a.yaml line 3`.
+    pub fn place(&self) -> String {
+        match self.line {
+            Some(line) => format!("{} line {line}", self.file),
+            None => self.file.to_string(),
+        }
+    }
+
     /// Creates an error of the value that was written here.
     pub fn error(&self, what: impl fmt::Display, remedy: impl fmt::Display) -> DocumentError {
         DocumentError {
-            line: Some(self.line),
+            line: self.line,
             key: self.key.clone(),
             ..DocumentError::of_file(&self.file, what, remedy)
         }

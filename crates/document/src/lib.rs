@@ -9,12 +9,15 @@ mod beside;
 mod document;
 mod error;
 pub mod load;
+mod setting;
 mod text;
 pub mod tree;
+mod written;
 
 pub use beside::names_files;
 pub use document::{Document, Origin, kind};
 pub use error::DocumentError;
+pub use setting::Setting;
 pub use text::{ENDS, SIZE_BYTES_MAX, read_text};
 
 /// Kind of file, for messages about it.

@@ -59,6 +59,29 @@ impl Document {
     }
 }
 
+/// Parses a value that an option of the command line gives to a key; its parts have no place yet
+/// but their keys.
+pub(crate) fn value(option: &str, text: &str, key: &str) -> Result<Tree, DocumentError> {
+    let whole = DocumentError::of_file(option, "", "");
+    let file = Arc::from("");
+    if text.trim().is_empty() {
+        return Ok(Parsed::Scalar(Value::Null).into_tree(&file, key.to_owned(), 0));
+    }
+    let parsed: Result<Spanned<Parsed>, _> =
+        serde_saphyr::from_str_with_options(text, options(text.len()));
+    match parsed {
+        Ok(parsed) => Ok(parsed.value.into_tree(&file, key.to_owned(), 0)),
+        Err(error) => {
+            let DocumentError { what, .. } = syntax_error(&VALUE, option, &error);
+            let remedy = "write a YAML value, and put it into quotes for the shell";
+            Err(DocumentError { what, key: key.to_owned(), remedy: remedy.to_owned(), ..whole })
+        }
+    }
+}
+
+/// What a value on the command line is called in messages.
+const VALUE: Kind = Kind { noun: "value", folder: "", starting_point: "" };
+
 /// A file has a limit of its own, and a value takes a byte of it: beside aliases, whose copies are
 /// limited apart, the text alone says how many there may be.
 fn options(bytes: usize) -> serde_saphyr::Options {
@@ -161,7 +184,7 @@ impl Parsed {
                 Node::Map(entries.into_iter().map(entry).collect())
             }
         };
-        Tree { origin: Arc::new(Origin { file: Arc::clone(file), key, line }), node }
+        Tree { origin: Arc::new(Origin { file: Arc::clone(file), key, line: Some(line) }), node }
     }
 }
 

@@ -74,10 +74,8 @@ impl Tree {
                 Ok(Tree { origin: later.origin, node: Node::List(mine) })
             }
             (Node::Map(_), Node::List(_)) => {
-                let what = format!(
-                    "a list cannot be merged with the mapping of {} line {}",
-                    self.origin.file, self.origin.line
-                );
+                let what =
+                    format!("a list cannot be merged with the mapping of {}", self.origin.place());
                 Err(later.origin.error(what, "write a mapping in both places, or a list in both"))
             }
             (_, node) => Ok(Tree { origin: later.origin, node }),

@@ -106,6 +106,61 @@ impl<'a> Place<'a> {
         self.branches().iter().find_map(of)
     }
 
+    /// Returns the values that the schema takes, in words: `a list`, `a number or a text`; none if
+    /// it takes any.
+    pub(crate) fn expected(self) -> Option<String> {
+        let mut forms: Vec<String> = Vec::new();
+        let mut words: Vec<String> = Vec::new();
+        for branch in self.branches() {
+            let choices = branch.here.get("enum").and_then(Value::as_array).into_iter().flatten();
+            let choices = choices.chain(branch.here.get("const")).filter(|one| !one.is_null());
+            let known = choices.map(|one| format!("`{}`", one.to_string().trim_matches('"')));
+            let before = words.len();
+            words.extend(known);
+            if words.len() > before {
+                continue;
+            }
+            for kind in KINDS.iter().filter(|kind| branch.here.has_type(kind)) {
+                let form = branch.form(kind);
+                if !forms.contains(&form) {
+                    forms.push(form);
+                }
+            }
+        }
+        words.dedup();
+        let last = forms.pop();
+        let all = words.join(", ");
+        let parts = [Some(all).filter(|all| !all.is_empty()), Some(forms.join(", ")), last];
+        let parts: Vec<String> =
+            parts.into_iter().flatten().filter(|one| !one.is_empty()).collect();
+        (!parts.is_empty()).then(|| parts.join(" or "))
+    }
+
+    /// A type of JSON in words, with what the schema says of it.
+    fn form(self, kind: &str) -> String {
+        let whole = |number: &Value| number.as_f64().is_some_and(|it| it.fract() == 0.0);
+        match kind {
+            "boolean" => "true or false".to_owned(),
+            "array" => "a list".to_owned(),
+            "string" => "a text".to_owned(),
+            "number" => "a number".to_owned(),
+            "integer" => match self.range() {
+                Some((least, most)) if whole(least) && whole(most) => {
+                    format!("a whole number from {least} to {most}")
+                }
+                _ => "a whole number".to_owned(),
+            },
+            _ => {
+                let keys: Vec<String> = self.own_keys().map(|key| format!("`{key}`")).collect();
+                match keys.as_slice() {
+                    [] => "a mapping of keys to values".to_owned(),
+                    [key] => format!("a mapping with the key {key}"),
+                    _ => format!("a mapping with the keys {}", keys.join(", ")),
+                }
+            }
+        }
+    }
+
     /// Returns true if this is a mapping with known keys, whose values can be swept separately.
     pub fn has_keys(self) -> bool {
         self.branches().iter().any(|branch| branch.own_keys().next().is_some())
@@ -171,6 +226,9 @@ impl HasType for Value {
         }
     }
 }
+
+/// The types of JSON, without that of nothing.
+const KINDS: [&str; 6] = ["boolean", "integer", "number", "string", "array", "object"];
 
 const REFERENCE_DEPTH_MAX: usize = 16;
 

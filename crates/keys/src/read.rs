@@ -29,7 +29,10 @@ pub fn typed<T: DeserializeOwned + JsonSchema>(
     keys: impl Into<Value>,
 ) -> Result<T, Invalid> {
     let read = parsed(section, keys.into());
-    read.map_err(|invalid| in_schema(invalid, &schemars::schema_for!(T)))
+    read.map_err(|invalid| {
+        let schema = schemars::schema_for!(T);
+        expected_by_schema(in_schema(invalid, &schema), &schema)
+    })
 }
 
 /// Holds a section to the limits that its type's schema states, by what it would be written as: a
@@ -44,7 +47,8 @@ pub fn check<T: Serialize + JsonSchema>(section: &'static str, read: &T) -> Resu
     outside.map_or(Ok(()), |invalid| Err(Invalid { section, ..invalid }))
 }
 
-/// Reads a value as its type.
+/// Reads a value as its type, for a type that joins others and is itself read by [`read`]: what a
+/// part of it expects is told by the schema there.
 ///
 /// # Errors
 /// The path of the key that does not fit.
@@ -74,22 +78,80 @@ fn in_schema(invalid: Invalid, schema: &Schema) -> Invalid {
     }
 }
 
+/// Replaces what a parser expected by what the schema says there, where the parser knows no more
+/// than the name of a type: `struct Ports`, `a tuple of size 2`.
+fn expected_by_schema(invalid: Invalid, schema: &Schema) -> Invalid {
+    let Some((got, rest)) = parts(&invalid.what) else { return invalid };
+    let here = Place::root(schema).below(&invalid.key);
+    let words = here.and_then(Place::expected).unwrap_or_else(|| of_kind(rest).to_owned());
+    let got = if got.is_empty() { String::new() } else { format!("{got}, ") };
+    Invalid { what: format!("{got}expected {words}"), ..invalid }
+}
+
+/// What a parser got, and the name of the type that it expected; none if it expected something in
+/// words.
+fn parts(what: &str) -> Option<(&str, &str)> {
+    const UNTAGGED: &str = "data did not match any variant of untagged enum ";
+    if let Some(name) = what.strip_prefix(UNTAGGED) {
+        return Some(("", name));
+    }
+    let (got, rest) = what.split_once(", expected ")?;
+    let is_type = TYPES.iter().any(|(of, _)| rest.starts_with(of));
+    is_type.then_some((got, rest))
+}
+
+/// The form of a type of which nothing but a name is known.
+fn of_kind(name: &str) -> &'static str {
+    let of = TYPES.iter().find(|(of, _)| name.starts_with(of));
+    of.map_or("another kind of value", |(_, words)| words)
+}
+
+/// How parsers begin to name a type, and what such a value is in a file.
+const TYPES: [(&str, &str); 18] = [
+    ("string or map", "a word or a mapping of one key"),
+    ("struct variant ", "a mapping of keys to values"),
+    ("struct ", "a mapping of keys to values"),
+    ("newtype ", "a value"),
+    ("unit struct ", "nothing"),
+    ("unit variant ", "a word"),
+    ("unit", "nothing"),
+    ("tuple ", "a list"),
+    ("a tuple of size ", "a list"),
+    ("an array of length ", "a list"),
+    ("enum ", "a word or a mapping of one key"),
+    ("internally tagged enum ", "a mapping of keys to values"),
+    ("adjacently tagged enum ", "a mapping of keys to values"),
+    ("variant identifier", "a word"),
+    ("field identifier", "a key"),
+    ("a boolean", "true or false"),
+    ("a sequence", "a list"),
+    ("map with a single key", "a word or a mapping of one key"),
+];
+
 /// Rewrites a parser's message without type names, because `expected u32` is not clear to a user.
 fn in_plain_words(what: &str) -> String {
-    const WORDS: [(&str, &str); 14] = [
+    const WORDS: [(&str, &str); 22] = [
         ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number, 0 or more"),
         ("expected usize", "expected a whole number, 0 or more"),
+        ("expected i8", "expected a whole number from -128 to 127"),
+        ("expected i16", "expected a whole number from -32768 to 32767"),
+        ("expected i32", "expected a whole number"),
         ("expected i64", "expected a whole number"),
+        ("expected f32", "expected a number"),
         ("expected f64", "expected a number"),
         ("expected a string", "expected a text"),
         ("expected a sequence", "expected a list"),
         ("expected a map", "expected a mapping of keys to values"),
         ("invalid type: ", "got "),
         ("invalid value: ", "got "),
+        ("invalid length ", "got a list of "),
         ("unknown variant ", "unknown value "),
+        ("unknown field ", "unknown key "),
+        ("missing field ", "missing key "),
+        ("duplicate field ", "twice the key "),
         ("floating point ", ""),
     ];
     let plain = WORDS.iter().fold(what.to_owned(), |text, (from, to)| match text.find(from) {
@@ -100,12 +162,80 @@ fn in_plain_words(what: &str) -> String {
         Some(_) if from.ends_with(' ') => text.replacen(from, to, 1),
         _ => text,
     });
+    let plain = plain.replace("got unit value", "got nothing").replace("got null", "got nothing");
+    let plain = plain.replace("got sequence", "got a list").replace("got map", "got a mapping");
     plain.replace("integer `", "`").replace("string \"", "\"").replace("boolean `", "`")
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
     use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+    struct Keys {
+        /// Ports.
+        ports: Option<Ports>,
+        /// A pair.
+        pair: Option<(u8, String)>,
+        /// A choice.
+        choice: Option<Choice>,
+        /// One of two forms.
+        either: Option<Either>,
+        /// Switches.
+        switches: Option<Vec<bool>>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Ports {
+        /// The first.
+        first: String,
+        /// The last.
+        last: String,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    enum Choice {
+        /// A word.
+        AllOfThem,
+        /// A number.
+        Only(u8),
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(untagged)]
+    enum Either {
+        /// A number.
+        Number(u8),
+        /// A mapping.
+        Ports(Ports),
+    }
+
+    #[test]
+    fn what_is_expected_is_told_by_the_schema_and_not_by_a_type() {
+        for (keys, expected) in [
+            (json!({"ports": 5}), "got `5`, expected a mapping with the keys `first`, `last`"),
+            (json!({"ports": "x"}), "got \"x\", expected a mapping with the keys `first`, `last`"),
+            (json!({"pair": 5}), "got `5`, expected a list"),
+            (json!({"choice": 5}), "expected `all-of-them` or a mapping with the key `only`"),
+            (json!({"choice": [5]}), "expected `all-of-them` or a mapping with the key `only`"),
+            (
+                json!({"either": true}),
+                "expected a whole number from 0 to 255 or a mapping with the keys",
+            ),
+            (json!({"switches": 5}), "got `5`, expected a list"),
+            (json!({"switches": [5]}), "got `5`, expected true or false"),
+            (json!({"ports": {"first": "a"}}), "missing key `last`"),
+            (json!({"other": 1}), "unknown key `other`"),
+        ] {
+            let error = read::<Keys>("function", keys.clone()).expect_err("of another type");
+            assert!(error.what.contains(expected), "{keys}: {error}");
+        }
+    }
 
     #[test]
     fn a_parsers_words_become_a_persons() {

@@ -17,4 +17,5 @@ mod remote;
 pub mod run;
 pub mod scenario;
 pub mod schema;
+pub mod starter;
 pub mod unit;

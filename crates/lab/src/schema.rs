@@ -19,11 +19,15 @@ pub fn scenario_schema(functions: Functions) -> Value {
     let sections = functions_and_traffic(functions, &mut definitions);
     methods(&mut definitions);
     let tester = tester(&mut definitions);
+    let named = |name: &str| json!({"$ref": format!("#/$defs/{name}")});
     definitions.insert("function".into(), sections.function);
-    let benchmark = benchmark(sections.any_function, &sections.traffic);
+    definitions.insert("any-function".into(), sections.any_function);
+    definitions.insert("traffic".into(), sections.traffic);
+    definitions.insert("device".into(), device::schema());
+    let benchmark = benchmark(&named("any-function"), &named("traffic"));
     definitions.insert("benchmark".into(), benchmark);
     let mut properties = whole();
-    properties.extend(entry(&json!({"$ref": "#/$defs/function"}), &sections.traffic));
+    properties.extend(entry(&named("function"), &named("traffic")));
     properties.insert("tester".into(), nullable(tester, TESTER));
     let of_entries: Map<String, Value> = sections::ENTRY_KEYS
         .iter()
@@ -91,7 +95,7 @@ fn functions_and_traffic(functions: Functions, definitions: &mut Map<String, Val
     parts.push(json!({
         "description": "A pipeline of TIPSY that is not implemented; its benchmark is skipped.",
         "type": "object",
-        "properties": {"name": {"enum": absent}},
+        "properties": {"name": {"description": "Name of the pipeline.", "enum": absent}},
         "required": ["name"],
     }));
     Sections {
@@ -137,8 +141,8 @@ fn tester(definitions: &mut Map<String, Value>) -> Value {
 }
 
 /// Schema of one of several benchmarks, or of `default`.
-fn benchmark(function: Value, traffic: &Value) -> Value {
-    let mut properties = entry(&function, traffic);
+fn benchmark(function: &Value, traffic: &Value) -> Value {
+    let mut properties = entry(function, traffic);
     let text = json!({"anyOf": [{"type": ["string", "number", "null"]}]});
     for key in ["id", "name", "description"] {
         properties.insert(key.into(), text.clone());
@@ -256,7 +260,13 @@ fn entry(function: &Value, traffic: &Value) -> Map<String, Value> {
                 "TIPSY's synonym of `function`; `scale` then defaults to `none`.",
             ),
         ),
-        ("device", device::schema()),
+        (
+            "device",
+            described(
+                json!({"$ref": "#/$defs/device"}),
+                "Implementation of the function: one device, or several to compare.",
+            ),
+        ),
         (
             "traffic",
             nullable(traffic.clone(), "Traffic that the tester sends; every key has a default."),

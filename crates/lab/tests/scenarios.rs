@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lab::registry::FUNCTIONS;
 use lab::scenario::{Document, SCENARIO, Scenario};
 use lab::schema::scenario_schema;
+use lab::starter::starter;
 use serde_json::Value;
 
 fn scenarios() -> Vec<PathBuf> {
@@ -163,4 +164,33 @@ fn tipsys_scaling_study_grows_to_a_million_users() {
     assert_eq!(most, Some(1_000_000));
     assert!(scenario.plots.iter().any(|plot| plot.y_axis == ["cell.setup_seconds"]));
     assert!(scenario.notes.is_empty(), "{:?}", scenario.notes);
+}
+
+/// Everything of a starter is true: it loads as it stands, and each key that it shows in a comment
+/// is one, with the value that it has without it.
+#[test]
+fn a_starter_runs_as_it_stands_and_so_do_its_keys() {
+    for unit in FUNCTIONS {
+        let made = starter(unit.name(), ("a.yaml", "s.json"), FUNCTIONS).expect("a starter");
+        let effective = |text: String| {
+            let scenario = Scenario::parse("a.yaml", text, FUNCTIONS)
+                .unwrap_or_else(|error| panic!("{error}"));
+            let benchmark = &scenario.benchmarks[0];
+            let methods: Vec<Value> =
+                benchmark.methods.iter().map(|one| one.method.configuration()).collect();
+            (benchmark.configure(&benchmark.cells[0]).expect("valid").effective(), methods)
+        };
+        let as_it_is = effective(made.text.clone());
+        let with_keys: String = made
+            .text
+            .lines()
+            .map(|line| match line.split_once('#') {
+                // Prose has a blank behind the sign, and a key has none.
+                Some((indent, key)) if !key.starts_with([' ', '-']) => format!("{indent}{key}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        assert!(with_keys.lines().filter(|line| !line.contains('#')).count() > 20, "{with_keys}");
+        assert_eq!(effective(with_keys), as_it_is, "{}", unit.name());
+    }
 }

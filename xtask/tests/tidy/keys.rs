@@ -64,6 +64,78 @@ pub fn table(title: &str, root: &Value, schema: &Value) -> String {
     format!("\n### {title}\n\n{HEAD}{}", rows(root, schema))
 }
 
+/// Tables of the keys of all mappings within a schema, each with the paths at which it stands:
+/// `acl[]` for the entries of a list.
+pub fn nested(root: &Value, schema: &Value) -> String {
+    let mut found = Vec::new();
+    mappings(root, schema, "", &mut found, 0);
+    let table = |one: &Mapping| {
+        let paths: Vec<String> = one.paths.iter().map(|path| format!("`{path}`")).collect();
+        format!("\n#### {}\n\n{HEAD}{}", paths.join(", "), rows(root, one.schema))
+    };
+    found.iter().map(table).collect()
+}
+
+/// A mapping with keys of its own, within a schema.
+struct Mapping<'a> {
+    schema: &'a Value,
+    paths: Vec<String>,
+}
+
+/// Collects the mappings below a schema, in the order of the keys.
+fn mappings<'a>(
+    root: &'a Value,
+    schema: &'a Value,
+    path: &str,
+    found: &mut Vec<Mapping<'a>>,
+    depth: usize,
+) {
+    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        forms(root, property, &path, found, depth);
+    }
+}
+
+/// Collects the mappings among the forms of a value, and those below them.
+fn forms<'a>(
+    root: &'a Value,
+    value: &'a Value,
+    path: &str,
+    found: &mut Vec<Mapping<'a>>,
+    depth: usize,
+) {
+    if depth > DEPTH_MAX {
+        return;
+    }
+    if let Some(name) = value["$ref"].as_str().and_then(|at| at.strip_prefix("#/$defs/")) {
+        forms(root, &root["$defs"][name], path, found, depth + 1);
+    }
+    if value["items"].is_object() {
+        forms(root, &value["items"], &format!("{path}[]"), found, depth + 1);
+    }
+    for choice in ["anyOf", "oneOf", "allOf"] {
+        for one in value[choice].as_array().into_iter().flatten() {
+            // A mapping of one key is a form of the value, which its row tells.
+            let is_form = one["properties"].as_object().is_some_and(|keys| keys.len() == 1);
+            match choice == "oneOf" && is_form {
+                true => mappings(root, one, path, found, depth + 1),
+                false => forms(root, one, path, found, depth + 1),
+            }
+        }
+    }
+    if value["properties"].as_object().is_some_and(|keys| !keys.is_empty()) {
+        // The same type at several keys has one table.
+        match found.iter_mut().find(|one| std::ptr::eq(one.schema, value)) {
+            Some(known) if known.paths.iter().any(|one| one == path) => {}
+            Some(known) => known.paths.push(path.to_owned()),
+            None => {
+                found.push(Mapping { schema: value, paths: vec![path.to_owned()] });
+                mappings(root, value, path, found, depth + 1);
+            }
+        }
+    }
+}
+
 fn rows(root: &Value, schema: &Value) -> String {
     let mut out = String::new();
     let required: Vec<&Value> = schema["required"].as_array().into_iter().flatten().collect();
@@ -180,6 +252,9 @@ fn number(value: &Value) -> String {
     let text = value.to_string();
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
+
+/// Deepest forms and keys that are followed.
+const DEPTH_MAX: usize = 16;
 
 /// Most keys of a mapping whose defaults are listed.
 const PARTS_SHOWN: usize = 6;

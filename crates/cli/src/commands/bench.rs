@@ -15,7 +15,7 @@ use crate::host::host;
 use crate::output::{print, print_json, tell, width};
 use crate::problem::Problem;
 use crate::progress::Progress;
-use crate::scenario;
+use crate::scenario::Wanted;
 use crate::stop::on_ctrl_c;
 
 /// Checks a device against the oracle, measures it, and writes a report.
@@ -29,8 +29,8 @@ use crate::stop::on_ctrl_c;
 #[derive(clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct Args {
-    /// The scenario file, YAML or JSON; files of TIPSY work too
-    scenario: PathBuf,
+    #[command(flatten)]
+    wanted: Wanted,
     /// The folder in which the folder of this run is created
     #[arg(long, short, value_name = "DIR", default_value = "runs")]
     output_dir: PathBuf,
@@ -56,6 +56,8 @@ const EXAMPLES: &str = "\
 Examples:
   plumbline bench scenarios/mobile-gateway.yaml
   plumbline bench scenarios/mobile-gateway.yaml --output-dir /tmp/runs
+  plumbline bench --function l3-router --method throughput --set device=linux
+  plumbline bench scenario.yaml --set traffic.pkt-size=[64, 1518]
   plumbline bench scenario.yaml --json | jq '.cells[].outcomes[].answer'
 ";
 
@@ -68,7 +70,7 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         let usage = |what| Problem::of_usage(format!("`{tag}`: {what}"), "give it another name");
         check_tag(tag).map_err(usage)?;
     }
-    let mut scenario = scenario::read(&args.scenario)?;
+    let mut scenario = args.wanted.read()?;
     if args.smoke {
         scenario = scenario.smoke_test().map_err(|error| {
             Problem::of_usage(

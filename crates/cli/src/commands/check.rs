@@ -1,7 +1,5 @@
 //! `plumbline check`: the functional check alone.
 
-use std::path::PathBuf;
-
 use lab::run::{Host, Naming, folder_name};
 use measure::Subject;
 use measure::record::{Cell, RunRecord};
@@ -11,7 +9,7 @@ use crate::host::host;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::progress::Progress;
-use crate::scenario;
+use crate::scenario::Wanted;
 use crate::stop::on_ctrl_c;
 
 /// Compares a device with the oracle, without measuring.
@@ -22,8 +20,8 @@ use crate::stop::on_ctrl_c;
 #[derive(clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct Args {
-    /// The scenario file, YAML or JSON; files of TIPSY work too
-    scenario: PathBuf,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Print the record as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -35,6 +33,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   plumbline check scenarios/mobile-gateway.yaml
+  plumbline check --function cgnat --set function.core=2
   plumbline check scenario.yaml --json | jq '.cells[].check.coverage'
 ";
 
@@ -43,7 +42,7 @@ Examples:
 /// # Errors
 /// When the scenario is invalid.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    let scenario = scenario::read(&args.scenario)?;
+    let scenario = args.wanted.read()?;
     let naming = Naming { id: folder_name(&scenario), ..Naming::default() };
     let host = Host { naming, ..host(on_ctrl_c()) };
     let mut progress = if args.quiet { Progress::hidden() } else { Progress::shown() };

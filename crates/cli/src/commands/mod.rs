@@ -1,5 +1,6 @@
 //! The commands, a file each, in the order of the help text.
 
+mod baseline;
 mod bench;
 mod bgp;
 mod capture;
@@ -8,6 +9,7 @@ mod doctor;
 mod fail_if;
 mod list;
 mod nat;
+mod new;
 mod report;
 mod run;
 mod runs;
@@ -27,6 +29,7 @@ use crate::problem::Problem;
 pub enum Command {
     Bench(bench::Args),
     Check(check::Args),
+    New(new::Args),
     Report(report::Args),
     Runs(runs::Args),
     Serve(serve::Args),
@@ -51,6 +54,7 @@ impl Command {
         match self {
             Command::Bench(args) => bench::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::New(args) => new::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Runs(args) => runs::run(&args),
             Command::Serve(args) => serve::run(&args),

@@ -13,6 +13,7 @@ use measure::record::{RunRecord, compare_runs};
 use report::{EXPORTERS, Exporter, write_whole};
 use serde_json::json;
 
+use super::baseline;
 use super::fail_if::FailIf;
 use crate::browser::print_to_pdf;
 use crate::exit::Exit;
@@ -37,6 +38,10 @@ pub struct Args {
     /// The folder in which runs are looked up by name
     #[arg(long, value_name = "DIR", default_value = RUNS_DIR)]
     runs_dir: PathBuf,
+    /// Compare with the run that is this baseline (`plumbline runs baseline NAME RUN`), in place of
+    /// the first run
+    #[arg(long, value_name = "NAME", conflicts_with = "format")]
+    against: Option<String>,
     /// Write this format only
     #[arg(long, short, value_name = "FORMAT")]
     format: Option<Format>,
@@ -66,6 +71,7 @@ Examples:
   plumbline report latest --format jsonl --output - | jq 'select(.record == \"figure\")'
   plumbline report runs/before runs/after --output comparison.html
   plumbline report runs/before latest --fail-if 'capacity.function < 0.95'
+  plumbline report latest --against main --fail-if 'capacity.function < 0.95'
   plumbline report latest --pdf --output report.pdf";
 
 /// Runs `plumbline report`.
@@ -73,8 +79,9 @@ Examples:
 /// # Errors
 /// When a run cannot be read, or a file cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    let found: Vec<Located> =
-        args.runs.iter().map(|run| locate(run, &args.runs_dir)).collect::<Result<_, _>>()?;
+    let against = args.against.iter().map(|name| baseline::find(name, &args.runs_dir));
+    let named = args.runs.iter().map(|run| locate(run, &args.runs_dir));
+    let found: Vec<Located> = against.chain(named).collect::<Result<_, _>>()?;
     let records: Vec<RunRecord> = found.iter().map(Located::read).collect::<Result<_, _>>()?;
     match (records.as_slice(), found.first()) {
         ([_], _) if !args.fail_if.is_empty() => {

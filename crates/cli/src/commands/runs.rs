@@ -12,6 +12,7 @@ use lab::run::cache;
 use report::archive::{self, Listing, Removed, Run, TAGS_MAX, check_tag, record_file, set_tags};
 use serde_json::{Value, json};
 
+use super::baseline::{Naming, name};
 use crate::exit::Exit;
 use crate::locate::{Located, RUNS_DIR, locate, of_reading};
 use crate::output::{print, print_json, tell, width, wrap};
@@ -41,6 +42,10 @@ enum Action {
     Tag(Tagging),
     /// Removes tags from a run
     Untag(Tagging),
+    /// Gives a run the name of a baseline, for `plumbline report RUN --against NAME`
+    ///
+    /// One run has the name at a time. It has the tag `baseline.NAME`, so it is never pruned.
+    Baseline(Naming),
     /// Copies the compressed record of runs elsewhere, to be kept for good
     ///
     /// Each run gets a folder there with `run.json.gz` alone, whose content is that of run.json,
@@ -97,6 +102,7 @@ const EXAMPLES: &str = "\
 Examples:
   plumbline runs
   plumbline runs tag latest release-1.2
+  plumbline runs baseline main latest
   plumbline runs pack latest --into results
   plumbline runs prune --older-than 30d --dry-run
   plumbline runs prune --keep 20 --cache-max 1G --yes
@@ -111,6 +117,7 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         None => list(args),
         Some(Action::Tag(tagging)) => retag(args, tagging, |tags, tag| tags.insert(tag)),
         Some(Action::Untag(tagging)) => retag(args, tagging, |tags, tag| tags.remove(&tag)),
+        Some(Action::Baseline(naming)) => name(naming, &args.runs_dir, args.json),
         Some(Action::Pack(packing)) => pack(args, packing),
         Some(Action::Prune(pruning)) => prune(args, pruning),
     }

@@ -17,7 +17,7 @@ use pcap_file::{DataLink, PcapError, TsResolution};
 use crate::exit::Exit;
 use crate::output::{print_json, tell};
 use crate::problem::Problem;
-use crate::scenario::{self, choose};
+use crate::scenario::{Wanted, choose};
 use crate::stop::on_ctrl_c;
 
 /// Writes the traffic of a scenario to a pcap file.
@@ -28,8 +28,8 @@ use crate::stop::on_ctrl_c;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The scenario file, YAML or JSON; files of TIPSY work too
-    scenario: PathBuf,
+    #[command(flatten)]
+    wanted: Wanted,
     /// The file to write; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -50,14 +50,15 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   plumbline trace scenarios/mobile-gateway.yaml --output mobile.pcap --count 1000
-  plumbline trace scenarios/mobile-gateway.yaml --output - -n 20 | tshark -r -";
+  plumbline trace scenarios/mobile-gateway.yaml --output - -n 20 | tshark -r -
+  plumbline trace --function l2-switch --set traffic.pkt-size=imix --output switch.pcap";
 
 /// Runs `plumbline trace`.
 ///
 /// # Errors
 /// When the scenario or cell is invalid, or the file exists or cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    let scenario = scenario::read(&args.scenario)?;
+    let scenario = args.wanted.read()?;
     let (benchmark, cell) = choose(&scenario, args.cell.as_deref(), "traced")?;
     let configured = benchmark.configure(cell)?;
     let Some(configured) = configured.forwarding() else {

@@ -10,6 +10,7 @@ fn the_help_of_every_command_is_as_reviewed() {
         "",
         "bench",
         "check",
+        "new",
         "report",
         "runs",
         "serve",

@@ -9,6 +9,7 @@ mod bgp;
 mod devices;
 mod environment;
 mod examples;
+mod given;
 mod help;
 mod interrupted;
 mod nat;

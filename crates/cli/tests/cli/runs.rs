@@ -151,3 +151,30 @@ fn nothing_is_deleted_unasked() {
     let ended = run(folder.path(), &["runs", "prune", "--older-than", "30"]).expect(2);
     assert!(ended.stderr.contains("as in 30d"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_baseline_is_one_run_at_a_time_and_is_compared_with() {
+    let folder = temporary_folder();
+    three(folder.path());
+    let ended = run(folder.path(), &["runs", "baseline", "main"]).expect(2);
+    assert!(ended.stderr.contains("plumbline runs baseline main RUN"), "{}", ended.stderr);
+    let ended = run(folder.path(), &["runs", "baseline", "main", "a"]).expect(0);
+    assert_eq!(ended.stdout, "main: runs/a\n");
+    run(folder.path(), &["runs", "baseline", "main", "b"]).expect(0);
+    let json = run(folder.path(), &["runs", "--json"]).expect(0).json();
+    let tagged = json["runs"].as_array().expect("a list").iter().filter(|run| {
+        run["tags"].as_array().is_some_and(|tags| tags.contains(&"baseline.main".into()))
+    });
+    let tagged: Vec<&str> = tagged.filter_map(|run| run["name"].as_str()).collect();
+    assert_eq!(tagged, ["b"]);
+    let ended = run(folder.path(), &["report", "c", "--against", "main", "--json"]).expect(0);
+    assert_eq!(ended.json()["runs"][0]["started"], "2001-01-02T00:00:00Z");
+    let judged = |condition: &str| {
+        run(folder.path(), &["report", "c", "--against", "main", "--fail-if", condition])
+    };
+    judged("capacity.function < 0.95").expect(0);
+    let ended = run(folder.path(), &["report", "c", "--against", "mian"]).expect(2);
+    assert!(ended.stderr.contains("these are there: main"), "{}", ended.stderr);
+    run(folder.path(), &["runs", "prune", "--keep", "0", "--yes"]).expect(0);
+    assert_eq!(left(folder.path()), ["b"], "a baseline is never pruned");
+}

@@ -44,7 +44,8 @@ pub struct Config {
     /// address; it takes one worker.
     pub ipv6: bool,
     /// Rate limit of a bearer in each direction, counted in bytes of the user's IP packets, where
-    /// the user has none of its own: a number is byte/s, text has its unit (`10 Mbit/s`).
+    /// the user has none of its own: a number is byte/s, text has its unit (`10 Mbit/s`). By
+    /// default the highest rate there is, which no load reaches.
     pub rate_limit: BytesPerSec,
     /// How far a bearer may exceed its rate at once after a pause, as the time in which the rate
     /// earns it, in milliseconds; at least one long packet (2000 bytes). A new bearer has earned
@@ -119,6 +120,9 @@ pub struct Config {
     pub users: Vec<User>,
 }
 
+/// The highest rate that a bearer can have; no load of a link reaches it.
+pub const NO_RATE_LIMIT: BytesPerSec = BytesPerSec(1e12);
+
 /// How packets are carried between gateway and base stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -173,7 +177,7 @@ impl Default for Config {
             gw_mac: MacAddr([0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x66]),
             tunnel: Tunnel::GtpU,
             ipv6: false,
-            rate_limit: BytesPerSec(10_000.0),
+            rate_limit: NO_RATE_LIMIT,
             burst_ms: 5.0,
             mss_clamp: 0,
             check_ports: false,

@@ -7,7 +7,7 @@
 use measure::record::{Limit, LimitKind, Outcome};
 
 /// Adds a remark to a result whose device dropped frames, and mentions it in the answer if it
-/// dropped most of them. Trials that are not measurements, or are meant to cause drops, do not
+/// dropped most of them, or any of a capacity. Trials that are not measurements, or are meant to cause drops, do not
 /// count.
 pub(super) fn tell(outcome: &mut Outcome) {
     let Some(drops) = Drops::of(outcome) else { return };
@@ -18,7 +18,12 @@ pub(super) fn tell(outcome: &mut Outcome) {
     let percent = (drops.fraction * 1000.0).floor() / 10.0;
     let seen = format!("the device dropped {percent} % of the frames of all trials");
     let mostly = format!("most of them as `{}`", drops.reason);
-    if drops.fraction >= FRACTION_ANSWERED {
+    // A capacity has no load to be above: what it drops is part of what it measures.
+    let answered = match outcome.method.as_str() {
+        "capacity" => FRACTION_REMARKED,
+        _ => FRACTION_ANSWERED,
+    };
+    if drops.fraction >= answered {
         outcome.answer.push_str(&format!(" Note that {seen}, {mostly}."));
     }
     outcome.add_limits(&[Limit {

@@ -146,8 +146,9 @@ impl Builder {
             });
         }
         if is_tipsy {
+            let written = document.root.get(function.key).and_then(Value::as_object);
             let (function, traffic) = ((&function.values, config), (&traffic, packets));
-            tipsy::note_defaults(function, traffic, &mut self.remarks);
+            tipsy::note_defaults(function, traffic, written, &mut self.remarks);
         }
         Ok(expansion.combinations)
     }

@@ -6,6 +6,9 @@
 //! `thresholds` and `plots`. What comes out is complete and valid: every cell was configured once,
 //! so nothing of the file can fail after the first measurement.
 //!
+//! A command line may set keys over those of the file, or do without one (`given`); the text of the
+//! scenario is then that of both together, so that it can be run again.
+//!
 //! TIPSY's files are scenarios too: `pipeline` is another word for `function`, everything else has
 //! its default, and of lists only the first value is used unless `scale` says otherwise. What its
 //! other sections mean is in `tipsy`.
@@ -15,6 +18,7 @@ mod build;
 pub(crate) mod device;
 mod entries;
 mod files;
+mod given;
 pub(crate) mod method;
 pub(crate) mod plan;
 pub(crate) mod plots;
@@ -36,6 +40,7 @@ pub use device::DeviceChoice;
 pub use document::{Document, DocumentError as ScenarioError};
 use document::{kind, tree};
 pub use files::SCENARIO;
+pub use given::Given;
 pub use method::MethodChoice;
 pub use plan::Plan;
 pub use scale::ALONG;
@@ -51,7 +56,7 @@ use tipsy::Remarks;
 pub struct Scenario {
     /// Path of the file as named by the user.
     pub file: String,
-    /// The text of the file.
+    /// The text of the file; with the keys in it that the command line set, if it set any.
     pub text: String,
     /// Name of the scenario, by default that of the file; usable as a folder name.
     pub name: String,
@@ -77,8 +82,20 @@ impl Scenario {
     /// # Errors
     /// Any error in the file, with its line and key.
     pub fn read(path: &Path, functions: Functions) -> Result<Scenario, ScenarioError> {
-        let file = path.display().to_string();
-        Scenario::of(&file, &files::read(path)?, functions)
+        Scenario::given(&Given { path: Some(path.to_owned()), ..Given::default() }, functions)
+    }
+
+    /// Reads what a command line names: a file or a directory, or a function without a file, with
+    /// the keys that it sets.
+    ///
+    /// # Errors
+    /// Any error in the file or in what is set, with its line or option, and key.
+    pub fn given(given: &Given, functions: Functions) -> Result<Scenario, ScenarioError> {
+        let texts = match &given.path {
+            Some(path) => files::read(path)?,
+            None => Vec::new(),
+        };
+        Scenario::of(&given.file(), &texts, given, functions)
     }
 
     /// Parses the text of a scenario file named `file`.
@@ -90,12 +107,13 @@ impl Scenario {
         text: String,
         functions: Functions,
     ) -> Result<Scenario, ScenarioError> {
-        Scenario::of(file, &[(file.to_owned(), text)], functions)
+        Scenario::of(file, &[(file.to_owned(), text)], &Given::default(), functions)
     }
 
     fn of(
         file: &str,
         texts: &[files::Named],
+        given: &Given,
         functions: Functions,
     ) -> Result<Scenario, ScenarioError> {
         let mut root: Option<tree::Tree> = None;
@@ -106,8 +124,14 @@ impl Scenario {
                 Some(earlier) => earlier.merge(next)?,
             });
         }
-        let Some(root) = root else {
-            return Err(ScenarioError::of_file(file, "there is no scenario", "name a file"));
+        let mut text = files::joined(texts);
+        let root = match root {
+            Some(root) if given.is_plain() => root,
+            root => {
+                let root = given.over(root)?;
+                text = given.text(&root);
+                root
+            }
         };
         let entries::Parts { document, entries } = entries::take_apart(root, file)?;
         let (benchmarks, mut remarks) = benchmarks(entries, functions)?;
@@ -121,7 +145,7 @@ impl Scenario {
             plots: plots::read(&document, &benchmarks, functions, &mut remarks)?,
             benchmarks,
             notes: remarks.into_notes(),
-            text: files::joined(texts),
+            text,
         })
     }
 

@@ -37,7 +37,9 @@ pub(super) fn schema() -> Value {
     for (key, schemas) in own {
         let lists = schemas.iter().map(|one| json!({"type": "array", "items": one}));
         let all: Vec<Value> = schemas.iter().cloned().chain(lists).collect();
-        properties[key] = json!({"anyOf": all});
+        let told = schemas.iter().filter_map(|one| one["description"].as_str());
+        let told = told.collect::<Vec<_>>().join(" ");
+        properties[key] = json!({"description": told, "anyOf": all});
     }
     let one = json!({"type": "object", "properties": properties, "additionalProperties": false});
     let entries = json!({"type": "array", "minItems": 1, "items": {"anyOf": [name, one]}});

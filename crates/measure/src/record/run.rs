@@ -311,7 +311,18 @@ impl Status {
     }
 }
 
-/// JSON Schema of `run.json`.
+/// JSON Schema of `run.json`: of what this version writes, and of what earlier ones wrote. Objects
+/// have no other keys than those that it names, so that a misspelt one does not pass.
 pub fn record_schema() -> schemars::Schema {
-    schemars::schema_for!(RunRecord)
+    let mut schema = schemars::schema_for!(RunRecord);
+    close(&mut schema);
+    schema
+}
+
+/// Closes every object with known keys.
+fn close(schema: &mut schemars::Schema) {
+    schemars::transform::transform_subschemas(&mut close, schema);
+    if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
+        schema.insert("additionalProperties".to_owned(), false.into());
+    }
 }

@@ -175,9 +175,44 @@ fn a_record_obeys_the_published_schema() {
     let written = serde_json::to_value(record()).expect("a record is plain data");
     let errors: Vec<String> = validator.iter_errors(&written).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}");
+    // No object takes a key that is none of its own, whatever holds it.
+    let (mut tried, mut open) = (0, Vec::new());
+    with_another_key(&written, &mut String::new(), &mut |path, other| {
+        tried += 1;
+        let is_free = FREE.iter().any(|end| path.ends_with(end));
+        if validator.is_valid(other) != is_free {
+            open.push(path.to_owned());
+        }
+    });
+    assert!(tried > 30 && open.is_empty(), "{tried} objects, of which these are wrong: {open:?}");
     let mut broken = written;
     broken["cells"][0]["outcomes"][0]["trials"][0]["load"] = json!({"kind": "perhaps"});
     assert!(!validator.is_valid(&broken), "the schema must notice an unknown load");
+}
+
+/// Ends of paths to mappings whose keys are those of a scenario, or of a device.
+const FREE: &[&str] =
+    &["/parameters", "/configuration", "/filter", "/details", "/tester", "/function", "/traffic"];
+
+/// Passes the whole record to `each` once for each object in it, with one more key there.
+fn with_another_key(whole: &Value, path: &mut String, each: &mut impl FnMut(&str, &Value)) {
+    let here = whole.pointer(path).expect("a path from this walk").clone();
+    let mut below = |step: String| {
+        let end = path.len();
+        *path += &format!("/{}", step.replace('~', "~0").replace('/', "~1"));
+        with_another_key(whole, path, each);
+        path.truncate(end);
+    };
+    match &here {
+        Value::Object(keys) => {
+            keys.keys().for_each(|key| below(key.clone()));
+            let mut other = whole.clone();
+            other.pointer_mut(path).expect("as above")["perhaps-a-key"] = json!(1);
+            each(path, &other);
+        }
+        Value::Array(items) => (0..items.len()).for_each(|at| below(at.to_string())),
+        _ => {}
+    }
 }
 
 /// `docs/run.schema.json` is what users of a record download; `UPDATE_GOLDEN=1` rewrites it.

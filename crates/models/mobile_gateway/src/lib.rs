@@ -28,12 +28,13 @@ pub use self::section::Section;
 pub use self::sections::Traffic;
 pub use self::workload::Users;
 
-use function_kit::{Invalid, Shard};
+use function_kit::{Invalid, NetworkFunction, Shard};
 use function_mobile_gateway as unit;
 use function_mobile_gateway::{Config, Update};
 use machine::clock::Clock;
 use model_kit::check::Step;
 use model_kit::service::Service;
+use serde_json::{Value, json};
 
 /// The mobile gateway as the bench knows it.
 pub struct MobileGateway;
@@ -44,6 +45,15 @@ impl model_kit::Model for MobileGateway {
     type Traffic = Traffic;
     type Workload = Users;
     type Oracle = Model;
+
+    /// TIPSY's bearers have a rate limit, which hardly anything passes.
+    fn meant_by(alias: &str) -> Vec<(&'static str, Value)> {
+        let mut meant = unit::MobileGateway::meant_by(alias);
+        if alias == "mgw" {
+            meant.push(("rate-limit", json!(10_000)));
+        }
+        meant
+    }
 
     fn validate(section: &mut Section, traffic: &mut Traffic) -> Result<(), Invalid> {
         sections::settle_tunnel(section, traffic)?;

@@ -28,6 +28,9 @@ pub struct Source {
     /// The cell of the scenario; default: the first
     #[arg(long, value_name = "ID")]
     pub cell: Option<String>,
+    /// Set a key of the scenario to a YAML value, as in `function.core=2`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "run")]
+    pub set: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -218,7 +221,7 @@ fn section(source: &Source) -> Result<(String, Value), Problem> {
         let function = &configuration.function;
         return Ok((function.kind.name().to_owned(), function.configured.keys().into()));
     }
-    let scenario = scenario::read(&source.file)?;
+    let scenario = scenario::read_file(&source.file, &source.set)?;
     let (benchmark, cell) = choose(&scenario, source.cell.as_deref(), "read")?;
     let mut effective = benchmark.configure(cell)?.effective();
     Ok((benchmark.unit.name().to_owned(), effective["function"].take()))

@@ -7,7 +7,7 @@ use function_kit::Invalid;
 use function_kit::sections::Prefixed;
 use units::BytesPerSec;
 
-use super::Config;
+use super::{Config, NO_RATE_LIMIT};
 
 /// Checks the configuration as an operator writes it.
 ///
@@ -156,7 +156,7 @@ fn check_rate(key: &'static str, rate: BytesPerSec) -> Result<(), Invalid> {
 
 /// Whether a bearer can have this rate.
 pub(crate) fn is_rate(rate: BytesPerSec) -> bool {
-    (1.0..=1e12).contains(&rate.0)
+    (1.0..=NO_RATE_LIMIT.0).contains(&rate.0)
 }
 
 fn function_key(key: &'static str, what: String, remedy: &str) -> Invalid {

@@ -144,6 +144,7 @@ pub(super) fn clear_traffic(
 pub(super) fn note_defaults(
     function: (&Map<String, Value>, Place<'_>),
     traffic: (&Map<String, Value>, Place<'_>),
+    written: Option<&Map<String, Value>>,
     remarks: &mut Remarks,
 ) {
     if left_out(traffic, TUNNEL) && left_out(function, "tunnel") {
@@ -160,7 +161,9 @@ pub(super) fn note_defaults(
     if left_out(traffic, "dir") {
         remarks.defaults.insert("`dir` is absent, so only the uplink is measured");
     }
-    if left_out(function, "rate-limit") {
+    // TIPSY's name of the function has meant it.
+    let states = |key: &str| written.is_some_and(|written| written.contains_key(key));
+    if function.0.contains_key("rate-limit") && !states("rate-limit") {
         remarks.defaults.insert(
             "`rate-limit` is left out, so that each bearer has TIPSY's default of 10000 byte/s and \
              most of the load is dropped; TIPSY's examples set 40000000000",

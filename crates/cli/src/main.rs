@@ -18,7 +18,7 @@ mod stop;
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use commands::Command;
 use exit::{EXIT_CODES, Exit};
@@ -38,7 +38,7 @@ struct Cli {
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     panic::set_hook(Box::new(tell_of_bug));
-    match panic::catch_unwind(|| command.run()) {
+    match panic::catch_unwind(|| command.run(Cli::command)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(problem)) => {
             output::tell(&problem.to_string());

@@ -35,8 +35,13 @@ pub fn run(args: &Args) -> Result<()> {
         None => build(&host)?,
     };
     let metadata = metadata(&target)?;
-    let product =
-        Product { program: &program, workspace: &workspace(), metadata: &metadata, time: time()? };
+    let product = Product {
+        program: &program,
+        workspace: &workspace(),
+        metadata: &metadata,
+        time: time()?,
+        effort: 9,
+    };
     for path in packaging::write_all(&product, &workspace().join(&args.output))? {
         let bytes = path.metadata()?.len();
         println!("{:>12} bytes  {}", bytes, path.display());

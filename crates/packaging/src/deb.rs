@@ -6,13 +6,20 @@ use md5::{Digest, Md5};
 use crate::archive::{File, gzip, tar};
 use crate::elf::Needs;
 use crate::parts::Package;
+use crate::product::Product;
 use crate::sums::hexadecimal;
 
 /// A package of the files.
 ///
 /// # Errors
 /// When the program needs a library of which it is not known which package has it.
-pub fn write(package: &Package, files: &[File], needs: &Needs, time: u64) -> Result<Vec<u8>> {
+pub fn write(
+    package: &Package,
+    files: &[File],
+    needs: &Needs,
+    product: &Product<'_>,
+) -> Result<Vec<u8>> {
+    let (time, effort) = (product.time, product.effort);
     let regular = || files.iter().filter(|file| !file.path.ends_with('/'));
     let sums: String = regular()
         .map(|file| format!("{}  {}\n", hexadecimal(&Md5::digest(&file.content)), file.path))
@@ -22,8 +29,8 @@ pub fn write(package: &Package, files: &[File], needs: &Needs, time: u64) -> Res
     let mut out = b"!<arch>\n".to_vec();
     for (name, content) in [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", gzip(&tar(&control, time)?)?),
-        ("data.tar.gz", gzip(&tar(files, time)?)?),
+        ("control.tar.gz", gzip(&tar(&control, time)?, effort)?),
+        ("data.tar.gz", gzip(&tar(files, time)?, effort)?),
     ] {
         let size = content.len();
         out.extend(

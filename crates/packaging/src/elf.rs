@@ -54,8 +54,7 @@ impl Needs {
         let segments = segments(bytes)?;
         let loader = segments.iter().find(|segment| segment.kind == INTERPRETER);
         let loader = loader.map(|segment| text(bytes, segment.offset)).transpose()?;
-        let libraries = libraries(bytes, &segments)?;
-        let glibc = newest_glibc(bytes).filter(|_| !libraries.is_empty());
+        let (libraries, glibc) = dynamic(bytes, &segments)?;
         Ok(Needs { machine, loader: loader.map(PathBuf::from), libraries, glibc })
     }
 
@@ -109,36 +108,36 @@ fn segments(bytes: &[u8]) -> Result<Vec<Segment>> {
     (0..count).map(one).collect()
 }
 
-/// The names in the dynamic section that are needed.
-fn libraries(bytes: &[u8], segments: &[Segment]) -> Result<BTreeSet<String>> {
+/// The libraries that the dynamic section names, and the newest version of the C library among the
+/// names beside them.
+fn dynamic(bytes: &[u8], segments: &[Segment]) -> Result<(BTreeSet<String>, Option<String>)> {
     let Some(dynamic) = segments.iter().find(|segment| segment.kind == DYNAMIC) else {
-        return Ok(BTreeSet::new());
+        return Ok(Default::default());
     };
     let mut entries = Vec::new();
     for at in (dynamic.offset..dynamic.offset + dynamic.bytes).step_by(16) {
         entries.push((number(bytes, at, 8)?, number(bytes, at + 8, 8)? as usize));
     }
-    let names = entries.iter().find(|(tag, _)| *tag == NAMES).map(|(_, address)| *address);
-    let Some(names) = names else { return Ok(BTreeSet::new()) };
+    let value = |wanted: u64| entries.iter().find(|(tag, _)| *tag == wanted).map(|(_, v)| *v);
+    let (Some(names), Some(length)) = (value(NAMES), value(NAMES_BYTES)) else {
+        return Ok(Default::default());
+    };
     let loaded = segments.iter().filter(|segment| segment.kind == LOADED);
     let mut holding = loaded.filter(|s| s.address <= names && names < s.address + s.bytes);
     let holding = holding.next().context("its names are not loaded")?;
     let names = names - holding.address + holding.offset;
+    let table = bytes.get(names..names + length).context("its names lie outside")?;
     let needed = entries.iter().filter(|(tag, _)| *tag == NEEDED);
-    needed.map(|(_, at)| text(bytes, names + at)).collect()
+    let libraries = needed.map(|(_, at)| text(bytes, names + at)).collect::<Result<_>>()?;
+    Ok((libraries, newest_glibc(table)))
 }
 
-/// The newest of the versions of symbols that are named.
-fn newest_glibc(bytes: &[u8]) -> Option<String> {
-    const NAME: &[u8] = b"GLIBC_2.";
-    let version = |at: usize| {
-        let digits = bytes[at + NAME.len()..].iter().take_while(|byte| byte.is_ascii_digit());
-        digits.fold(0_u32, |number, digit| number.saturating_mul(10) + u32::from(digit - b'0'))
-    };
-    let named = bytes.windows(NAME.len()).enumerate().filter(|(_, part)| *part == NAME);
-    // Versions have two or three digits; a longer number is something else.
-    let versions = named.map(|(at, _)| version(at)).filter(|minor| *minor < 1_000);
-    versions.max().map(|minor| format!("2.{minor}"))
+/// The newest of the versions of symbols in a table of names: `GLIBC_2.34`.
+fn newest_glibc(table: &[u8]) -> Option<String> {
+    let names = table.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
+    let versions = names.filter_map(|name| name.strip_prefix("GLIBC_2."));
+    let minors = versions.filter_map(|version| version.split('.').next()?.parse::<u32>().ok());
+    minors.max().map(|minor| format!("2.{minor}"))
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> Result<u64> {
@@ -158,6 +157,7 @@ const DYNAMIC: u64 = 2;
 const INTERPRETER: u64 = 3;
 const NEEDED: u64 = 1;
 const NAMES: u64 = 5;
+const NAMES_BYTES: u64 = 10;
 
 /// Processors by their number in ELF.
 const MACHINES: &[(u64, Machine)] = &[
@@ -185,7 +185,6 @@ mod tests {
         let own = std::env::current_exe().expect("it runs");
         let needs = Needs::of(&own).expect("it is a program");
         let found = needs.found().expect("it runs here");
-        assert_eq!(needs.libraries.is_empty(), needs.glibc.is_none());
         assert!(found.values().all(|path| path.exists()));
         if needs.libraries.contains("libc.so.6") {
             assert!(found.keys().any(|path| path.ends_with("libc.so.6")), "{found:?}");

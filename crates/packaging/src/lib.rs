@@ -35,16 +35,16 @@ pub fn write_all(product: &Product<'_>, output: &Path) -> Result<Vec<PathBuf>> {
     let files = staged::of_system(product, &package)?;
     let machine = &needs.machine;
     let (name, version) = (&package.name, &package.version);
-    let packed =
-        archive::gzip(&archive::tar(&staged::of_archive(product, &package)?, product.time)?)?;
+    let unpacked = archive::tar(&staged::of_archive(&files, &package), product.time)?;
+    let packed = archive::gzip(&unpacked, product.effort)?;
     let written = [
         (
             format!("{name}_{version}_{}.deb", machine.debian),
-            deb::write(&package, &files, &needs, product.time)?,
+            deb::write(&package, &files, &needs, product)?,
         ),
         (
             format!("{name}-{version}-{}-oci.tar", machine.oci),
-            oci::write(&package, &files, &needs, product.time)?,
+            oci::write(&package, &files, &needs, product)?,
         ),
         (format!("{name}-{version}-{}-linux.tar.gz", machine.rust), packed),
         (format!("{name}-{version}.cdx.json"), list),
@@ -57,4 +57,40 @@ pub fn write_all(product: &Product<'_>, output: &Path) -> Result<Vec<PathBuf>> {
     }
     paths.push(sums::write(&paths, output)?);
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_same_files_and_time_yield_the_same_bytes() {
+        let own = std::env::current_exe().expect("it runs");
+        let metadata = json!({
+            "workspace_members": ["p"],
+            "packages": [{"id": "p", "name": "p", "version": "1.2.3", "license": "Apache-2.0"}],
+        });
+        let package = parts::Package::of(&metadata, "p").expect("it is there");
+        let needs = elf::Needs::of(&own).expect("it is a program");
+        let files = [archive::File::program("usr/bin/p", "p"), archive::File::plain("a", "b")];
+        let turned = [files[1].clone(), files[0].clone()];
+        let of = |time| Product {
+            program: &own,
+            workspace: Path::new("."),
+            metadata: &metadata,
+            time,
+            effort: 6,
+        };
+        for write in [deb::write, oci::write] {
+            let written = |files: &[archive::File], time| {
+                write(&package, files, &needs, &of(time)).expect("it is written")
+            };
+            assert!(written(&files, 7) == written(&files, 7));
+            assert!(written(&files, 7) != written(&files, 8), "the time is in it");
+        }
+        let tar = |files| archive::tar(files, 7).expect("it is written");
+        assert_eq!(tar(&files), tar(&turned), "files are in the order of their paths");
+    }
 }

@@ -14,4 +14,6 @@ pub struct Product<'a> {
     pub metadata: &'a Value,
     /// Time of every file in seconds since 1970, such as that of the commit.
     pub time: u64,
+    /// Effort of compression, from 0 (none) to 9.
+    pub effort: u32,
 }

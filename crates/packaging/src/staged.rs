@@ -24,11 +24,11 @@ pub fn of_system(product: &Product<'_>, package: &Package) -> Result<Vec<File>> 
         File::plain(format!("{documents}/copyright"), copyright(product, package)?),
         File::plain(
             format!("{documents}/licences-of-parts.gz"),
-            gzip(notices(product, package)?.as_bytes())?,
+            gzip(notices(product, package)?.as_bytes(), product.effort)?,
         ),
         File::plain(
             format!("{documents}/changelog.gz"),
-            gzip(&read(&product.workspace.join("CHANGELOG.md"))?)?,
+            gzip(&read(&product.workspace.join("CHANGELOG.md"))?, product.effort)?,
         ),
         File::plain(format!("{documents}/README.md"), read(&product.workspace.join("README.md"))?),
     ];
@@ -43,19 +43,15 @@ pub fn of_system(product: &Product<'_>, package: &Package) -> Result<Vec<File>> 
     Ok(files)
 }
 
-/// The files of an archive that is unpacked anywhere: the same in one folder.
-///
-/// # Errors
-/// As [`of_system`].
-pub fn of_archive(product: &Product<'_>, package: &Package) -> Result<Vec<File>> {
+/// The files of an archive that is unpacked anywhere: those of a system in one folder.
+pub fn of_archive(system: &[File], package: &Package) -> Vec<File> {
     let top = format!("{}-{}", package.name, package.version);
-    let system = of_system(product, package)?;
-    let files = system.into_iter().filter(|file| !file.path.ends_with('/'));
-    let moved = |file: File| {
+    let files = system.iter().filter(|file| !file.path.ends_with('/'));
+    let moved = |file: &File| {
         let path = file.path.strip_prefix("usr/").unwrap_or(&file.path);
-        File { path: format!("{top}/{path}"), ..file }
+        File { path: format!("{top}/{path}"), ..file.clone() }
     };
-    Ok(files.map(moved).collect())
+    files.map(moved).collect()
 }
 
 /// What the program writes of itself: its pages, compressed, and its completions.
@@ -81,7 +77,7 @@ fn generated(program: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let content = read(&path)?;
         found.push(match name.rsplit_once('.') {
-            Some((_, "1")) => (format!("usr/share/man/man1/{name}.gz"), gzip(&content)?),
+            Some((_, "1")) => (format!("usr/share/man/man1/{name}.gz"), gzip(&content, 9)?),
             Some((own, "bash")) => {
                 (format!("usr/share/bash-completion/completions/{own}"), content)
             }

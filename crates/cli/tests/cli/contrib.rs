@@ -51,7 +51,8 @@ fn action_and_template_call_the_script_as_it_is_called_here() {
         let _: serde_json::Value =
             serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
         let call = text.split("ci/compare.sh").nth(1).expect("it calls the script");
-        let words: Vec<&str> = call.split_whitespace().filter(|word| !matches!(*word, "\\" | "\"")).collect();
+        let words: Vec<&str> =
+            call.split_whitespace().filter(|word| !matches!(*word, "\\" | "\"")).collect();
         assert!(words[0].contains("$SCENARIO"), "{file}: {words:?}");
         assert!(
             words[1].ends_with("base/target/release/plumbline\"")

@@ -1,8 +1,8 @@
 //! `cargo xtask build-cost`: what building the program from nothing takes, by profile, as a record.
 //!
-//! Each profile is built in a folder of its own, which stays: `cargo xtask dist --program` takes the
-//! program from there. Time in seconds counts what others do on the machine; processor time does
-//! not.
+//! Each profile is built in a folder of its own, which stays: `cargo xtask dist --program` takes
+//! the program from there. Time in seconds counts what others do on the machine; processor time
+//! does not.
 
 use std::fs;
 use std::path::{Path, PathBuf};

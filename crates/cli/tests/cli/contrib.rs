@@ -1,5 +1,5 @@
-//! What goes with the program (`contrib/`): the script for pipelines runs it, and the Python package
-//! reads what it has recorded.
+//! What goes with the program (`contrib/`): the script for pipelines runs it, and the Python
+//! package reads what it has recorded.
 
 use std::fs;
 use std::path::{Path, PathBuf};

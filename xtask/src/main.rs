@@ -3,12 +3,15 @@
 //! One file per command; `invocation` runs a program and says how to repeat it. Nothing here is
 //! part of the product, and nothing is downloaded but what `setup` asks apt for.
 
+mod build_cost;
 mod bulk;
+mod dist;
 mod fuzz;
 mod golden;
 mod invocation;
 mod miri;
 mod real_hosts;
+mod results;
 mod setup;
 mod simulate;
 mod soak;
@@ -45,6 +48,12 @@ enum Command {
     Soak(soak::Args),
     /// Measure what hosts get of a router and a NAT beside the kernel's, and record it
     RealHosts(real_hosts::Args),
+    /// Measure what building the program from nothing takes, and record it
+    BuildCost(build_cost::Args),
+    /// Build the program as people install it: packages, image, list of parts, checksums
+    Dist(dist::Args),
+    /// Write the figures of documents from the records in `results/`; review the difference
+    Results,
     /// Measure how long many routes and changes take a router, and record it
     Bulk(bulk::Args),
 }
@@ -59,6 +68,9 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Soak(args) => soak::run(&args),
         Command::RealHosts(args) => real_hosts::run(&args),
+        Command::BuildCost(args) => build_cost::run(&args),
+        Command::Dist(args) => dist::run(&args),
+        Command::Results => results::run(),
         Command::Bulk(args) => bulk::run(&args),
     };
     match done {

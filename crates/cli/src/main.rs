@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use commands::Command;
 use exit::{EXIT_CODES, Exit};
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     panic::set_hook(Box::new(move |panic| tell_of_bug(panic, as_json)));
-    match panic::catch_unwind(|| command.run()) {
+    match panic::catch_unwind(|| command.run(Cli::command)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(problem)) => answer(&problem, as_json),
         Err(_) => Exit::Environment.into(),

@@ -1,15 +1,17 @@
 //! Several runs side by side, for the terminal: each against the first.
 //!
 //! A difference is called a change only beyond the noise; what is compared, and when, is the matter
-//! of [`compare_runs`]. Nothing is compared that only one of two runs measured.
+//! of [`compare_runs`]. Nothing is compared that only one of two runs measured, and figures of two
+//! hosts stand side by side without a ratio.
 
-use measure::record::{Comparison, RunRecord, compare_runs};
+use measure::record::{Cell, Comparison, RunRecord, compare_runs};
 
+use crate::names::Names;
 use crate::pivot::Pivot;
 use crate::summary::{figure_name, status_words};
 use crate::terminal;
 use crate::verdicts::{figure, place, tally, times, verdict};
-use crate::words::distinct;
+use crate::words::{distinct, outcomes};
 
 /// Renders the comparison of the first run with each later run in at most `width` columns.
 pub fn render(records: &[RunRecord], width: u16) -> String {
@@ -28,6 +30,9 @@ pub fn render(records: &[RunRecord], width: u16) -> String {
 
 /// Renders the comparison of two runs.
 fn pair(first: &RunRecord, other: &RunRecord, name: &str, width: u16) -> String {
+    if !other.host.is_like(&first.host) {
+        return apart(first, other, name, width);
+    }
     let comparisons = compare_runs(other, first);
     if comparisons.is_empty() {
         return format!(
@@ -63,6 +68,44 @@ fn pair(first: &RunRecord, other: &RunRecord, name: &str, width: u16) -> String 
         text += &format!("Note: {caveat}.\n");
     }
     text
+}
+
+/// Renders the figures of two runs of different hosts: beside each other, and no ratio.
+fn apart(first: &RunRecord, other: &RunRecord, name: &str, width: u16) -> String {
+    let mut text = format!("{name} and A: {}.\n", two_hosts(first, other));
+    let names = Names::of(first);
+    let mut rows = Vec::new();
+    for (cell, outcome) in outcomes(first) {
+        let same =
+            |one: &&Cell| one.benchmark == cell.benchmark && one.parameters == cell.parameters;
+        let twin = other.cells.iter().find(same);
+        let twin = twin.and_then(|c| c.outcomes.iter().find(|o| o.method == outcome.method));
+        for figure in outcome.figures.iter().filter(|figure| figure.of.is_none()) {
+            let Some(of_other) = twin.and_then(|twin| twin.figure(&figure.name)) else { continue };
+            rows.push(vec![
+                names.of_cell(cell),
+                outcome.method.clone(),
+                figure_name(&figure.name),
+                figure.words(),
+                of_other.words(),
+            ]);
+        }
+    }
+    let head = ["cell", "method", "figure", "A", name].map(String::from).into();
+    if !rows.is_empty() {
+        terminal::table(&mut text, &Pivot { caption: String::new(), head, rows }, width);
+    }
+    text
+}
+
+/// Why two runs have no ratio.
+pub(crate) fn two_hosts(first: &RunRecord, other: &RunRecord) -> String {
+    let host = |record: &RunRecord| {
+        let mhz = record.host.tsc.ticks_per_second / 1e6;
+        format!("{}, {} CPUs, counter at {mhz:.0} MHz", record.host.cpu_model, record.host.cores)
+    };
+    let [first, other] = [first, other].map(host);
+    format!("their hosts differ ({other}; {first}), so that no ratio says anything of the device")
 }
 
 /// Comparisons of the first figure of each method and cell.

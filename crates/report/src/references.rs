@@ -1,7 +1,8 @@
 //! Figures of others, as data: what a report puts beside ours.
 //!
-//! A figure is a fact with its source and the cores it was reached on; nothing is scaled but by
-//! dividing by cores. A function that has no entry gets no comparison.
+//! A figure is a fact with its source, its host and the cores it was reached on; nothing is scaled
+//! but by dividing by cores. Figures of another host stand beside ours and are never divided by
+//! them, or ours by them. A function that has no entry gets no comparison.
 
 use serde::Deserialize;
 
@@ -42,6 +43,8 @@ pub struct Reference {
     /// Name in a chart's legend.
     #[serde(default)]
     pub mark: String,
+    /// Processor and server on which it was reached, as far as its source tells.
+    pub host: String,
     /// Publication, or how it was measured.
     pub source: String,
 }
@@ -135,6 +138,7 @@ mod tests {
                 "{reference:?}"
             );
             assert!(!reference.source.is_empty() && reference.value >= 0.0, "{reference:?}");
+            assert!(!reference.host.is_empty(), "{reference:?}");
             assert!(!reference.chart || !reference.mark.is_empty(), "{reference:?}");
         }
     }

@@ -56,6 +56,15 @@ fn links_lead_to_files() {
 }
 
 #[test]
+fn the_readme_names_the_compiler_that_the_manifest_needs() {
+    let manifest = section(file("Cargo.toml"), "[workspace.package]");
+    let needed = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    let needed = needed.expect("the manifest says it").trim_matches('"');
+    let named = format!("[Rust](https://rustup.rs) {needed} or later");
+    assert!(file("README.md").contains(&named), "README.md says `{named}`");
+}
+
+#[test]
 fn the_project_has_the_files_that_one_looks_for() {
     for name in [
         "README.md",

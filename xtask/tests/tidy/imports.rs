@@ -236,8 +236,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("simulation", &["protocol-kit"]),
+    ("packaging", &[]),
     ("port-conformance", &["engine", "machine", "packet"]),
-    ("xtask", &[]),
+    ("xtask", &["packaging"]),
 ];
 
 /// What tests may import on top: the kit. `xtask`'s tests look at the registries.
@@ -262,6 +263,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("model-cgnat", &["simulation"]),
     ("model-chain", &["functions", "models"]),
     ("devices", &["functions", "models"]),
+    ("plumbline", &["packaging"]),
     ("port-fault", &["port-memory"]),
     ("port-tap", &["port-af-packet"]),
     (

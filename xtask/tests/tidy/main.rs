@@ -15,6 +15,7 @@ mod licences;
 mod machines;
 mod modules;
 mod oracles;
+mod records;
 mod requirements;
 mod schema;
 mod sources;

@@ -51,7 +51,7 @@ impl FailIf {
             let what =
                 format!("--fail-if: the runs have no figure in common that `{self}` is about");
             let remedy = match known.is_empty() {
-                true => "compare runs of the same scenario".to_owned(),
+                true => "compare runs of the same scenario on the same host".to_owned(),
                 false => format!("these are compared: {}", known.join(", ")),
             };
             return Err(Problem::of_usage(what, remedy));

@@ -7,6 +7,7 @@ mod capture;
 mod check;
 mod doctor;
 mod fail_if;
+mod generate;
 mod list;
 mod nat;
 mod new;
@@ -43,14 +44,15 @@ pub enum Command {
     Schema(schema::Args),
     Doctor(doctor::Args),
     List(list::Args),
+    Generate(generate::Args),
 }
 
 impl Command {
-    /// Runs the chosen subcommand.
+    /// Runs the chosen subcommand of the program that `definition` describes.
     ///
     /// # Errors
     /// When the subcommand fails; each subcommand documents its errors.
-    pub fn run(self) -> Result<Exit, Problem> {
+    pub fn run(self, definition: fn() -> clap::Command) -> Result<Exit, Problem> {
         match self {
             Command::Bench(args) => bench::run(&args),
             Command::Check(args) => check::run(&args),
@@ -68,6 +70,7 @@ impl Command {
             Command::Schema(args) => schema::run(&args),
             Command::Doctor(args) => doctor::run(&args),
             Command::List(args) => list::run(&args),
+            Command::Generate(args) => generate::run(&args, definition()),
         }
     }
 }

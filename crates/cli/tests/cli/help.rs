@@ -27,6 +27,7 @@ fn the_help_of_every_command_is_as_reviewed() {
         "schema",
         "doctor",
         "list",
+        "generate",
     ] {
         let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let ended = run(folder.path(), &arguments).expect(0);

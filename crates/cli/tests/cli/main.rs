@@ -6,6 +6,7 @@
 mod bad_input;
 mod bench;
 mod bgp;
+mod contrib;
 mod devices;
 mod environment;
 mod examples;
@@ -14,6 +15,7 @@ mod help;
 mod interrupted;
 mod nat;
 mod nat_process;
+mod packages;
 mod past;
 mod past_ipfix;
 mod report;

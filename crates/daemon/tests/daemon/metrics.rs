@@ -2,10 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use daemon::protocol::Ask;
+use serde_json::Value;
 
 use crate::kit::{BRIDGE, Run, pass, start};
 
@@ -48,6 +50,7 @@ fn metrics_are_good_and_health_is_told() {
         "{body}"
     );
     check_by_promtool(body);
+    check_dashboard(body);
     assert!(get(&address, "/health").starts_with("HTTP/1.1 200"));
     let ready = get(&address, "/ready");
     assert!(ready.starts_with("HTTP/1.1 200") && ready.contains("\"ready\":true"), "{ready}");
@@ -85,6 +88,34 @@ fn names_that_the_machine_has_are_answered_while_others_never_end_their_requests
     }
     drop(half);
     run.stop().expect("it ends well");
+}
+
+/// Holds that the dashboard asks for metrics that a daemon exports, by labels that they have.
+fn check_dashboard(body: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/grafana/plumbline.json");
+    let text = std::fs::read_to_string(path).expect("the dashboard is there");
+    let dashboard: Value = serde_json::from_str(&text).expect("it is JSON");
+    let panels = dashboard["panels"].as_array().expect("it has panels");
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let mut asked = 0;
+    for expression in targets.filter_map(|target| target["expr"].as_str()) {
+        let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let names: Vec<&str> = words.filter(|word| word.starts_with("plumbline_")).collect();
+        assert!(!names.is_empty(), "{expression} asks for nothing");
+        for name in &names {
+            assert!(body.contains(&format!("# TYPE {name} ")), "{name} is no metric: {body}");
+        }
+        let by = expression.split_once("sum by (").and_then(|(_, rest)| rest.split_once(')'));
+        for label in by.map_or("", |(labels, _)| labels).split(", ").filter(|l| !l.is_empty()) {
+            let mut samples = body.lines().filter(|line| line.starts_with(names[0]));
+            // A metric without samples yet has no labels either.
+            let is_there = samples.clone().count() == 0
+                || samples.any(|line| line.contains(&format!("{label}=\"")));
+            assert!(is_there, "{} has no label {label}: {body}", names[0]);
+        }
+        asked += names.len();
+    }
+    assert!(asked >= panels.len(), "every panel asks for something");
 }
 
 fn check_by_promtool(body: &str) {

@@ -139,20 +139,20 @@ fn paired(a: &[(u32, f64)], b: &[(u32, f64)]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Compares run `a` with run `b` in all cells and methods that both have; runs are named by their
-/// start time. The answer mentions other differences (machine, program, configuration).
+/// start time. The answer mentions other differences (function, configuration). Runs of different
+/// hosts are not compared at all: a ratio of theirs would be one of the hosts.
 pub fn compare_runs(a: &RunRecord, b: &RunRecord) -> Vec<Comparison> {
     let (name_a, name_b) = (Value::from(a.started.as_str()), Value::from(b.started.as_str()));
-    let is_same_host = a.host.cpu_model == b.host.cpu_model && a.host.cores == b.host.cores;
     let mut comparisons = Vec::new();
+    if !a.host.is_like(&b.host) {
+        return comparisons;
+    }
     for cell in &a.cells {
         let same = |other: &&Cell| {
             other.benchmark == cell.benchmark && other.parameters == cell.parameters
         };
         let Some(other) = b.cells.iter().find(same) else { continue };
         let mut caveats = Vec::new();
-        if !is_same_host {
-            caveats.push("the machines differ");
-        }
         if cell.function != other.function {
             caveats.push("the functions differ");
         } else if cell.configuration != other.configuration {
@@ -555,11 +555,22 @@ mod tests {
         assert_eq!((found.len(), found[0].pairs), (1, 3));
         assert!(found[0].is_change && (found[0].ratio - 1.17).abs() < 0.001, "{found:?}");
         assert_eq!(found[0].a, "run of 3");
-        b.host.cpu_model = "another".into();
-        let found = compare_runs(&a, &b);
-        assert!(found[0].answer.ends_with("the machines differ"), "{}", found[0].answer);
         b.cells[0].parameters.clear();
         assert_eq!(compare_runs(&a, &b), []);
+    }
+
+    #[test]
+    fn runs_of_different_hosts_are_not_divided() {
+        let (a, b) = (run(&[1.17, 1.18, 1.16]), run(&[1.0, 1.01, 0.99]));
+        assert_eq!(compare_runs(&a, &b).len(), 1);
+        let with = |change: fn(&mut HostFacts)| {
+            let mut other = b.clone();
+            change(&mut other.host);
+            compare_runs(&a, &other)
+        };
+        assert_eq!(with(|host| host.cpu_model = "another".into()), []);
+        assert_eq!(with(|host| host.cores += 1), []);
+        assert_eq!(with(|host| host.tsc.ticks_per_second = 2.1e9), []);
     }
 
     #[test]

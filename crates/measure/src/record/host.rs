@@ -36,6 +36,17 @@ pub struct HostFacts {
     pub random_access_probe: Vec<RandomAccess>,
 }
 
+impl HostFacts {
+    /// Whether two records may be of one host: the same processor, cores and counter. What tells
+    /// two machines of one kind apart is not recorded.
+    pub fn is_like(&self, other: &HostFacts) -> bool {
+        let [one, another] = [self, other].map(|host| host.tsc.ticks_per_second);
+        // Each run calibrates the counter anew.
+        let same_counter = (one - another).abs() <= 0.01 * one.max(another);
+        self.cpu_model == other.cpu_model && self.cores == other.cores && same_counter
+    }
+}
+
 /// The time-stamp counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tsc {

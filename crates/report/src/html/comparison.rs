@@ -7,7 +7,7 @@ use super::tables::{marked, numbers, words};
 use crate::names::Names;
 use crate::references::{self, Counts, Kind, Reference};
 use crate::summary::figure_name;
-use crate::words::{distinct, grouped, outcomes, value_words};
+use crate::words::{distinct, grouped, outcomes};
 
 /// Renders the section of published figures; empty for a function without references.
 pub(super) fn comparison(record: &RunRecord) -> Markup {
@@ -19,20 +19,20 @@ pub(super) fn comparison(record: &RunRecord) -> Markup {
     if others.is_empty() || (ours.is_empty() && !is_asked) {
         return html! {};
     }
-    let mut rows: Vec<Vec<String>> = ours.iter().map(Ours::row).collect();
+    let mut rows: Vec<Vec<String>> =
+        ours.iter().map(|one| one.row(&record.host.cpu_model)).collect();
     let count = rows.len();
     let sources = distinct(others.iter().map(|r| r.source.as_str()));
-    rows.extend(others.iter().map(|other| reference_row(other, &ours, &sources)));
+    rows.extend(others.iter().map(|other| reference_row(other, &sources)));
     html! {
         section id="comparison" {
             h2 { "Comparison with published figures" }
             (marked(
-                "Figures of this run in bold, then published figures and this project's goals. \
-                 The last but one column is the ratio of ours to theirs, per core, if both count \
-                 the same and the numbers of users are similar (a third to three times as many)",
+                "Figures of this run in bold, then published figures and this project's goals, each of \
+                 its own host: hosts differ, so that nothing is divided by a figure of another one",
                 &[
                     words("system"), words("what"), numbers("users, addresses, peers"), numbers("value"),
-                    numbers("cores"), numbers("per core"), words("ratio"), words("origin"),
+                    numbers("cores"), numbers("per core"), words("host"), words("origin"),
                 ],
                 &rows,
                 |index| index < count,
@@ -48,8 +48,6 @@ struct Ours {
     method: String,
     counts: Counts,
     user: Option<u64>,
-    /// The frame sizes, as in `traffic.pkt-size`.
-    size: Option<String>,
     /// Name of the figure.
     figure: &'static str,
     /// The load of a latency as text, in percent of the throughput.
@@ -68,7 +66,7 @@ impl Ours {
         }
     }
 
-    fn row(&self) -> Vec<String> {
+    fn row(&self, host: &str) -> Vec<String> {
         let value = |value: f64| format!("{value:.2} {}", self.unit);
         let what = match self.counts {
             Counts::Time | Counts::Part => figure_name(self.figure),
@@ -82,27 +80,9 @@ impl Ours {
             value(self.value),
             self.cores.to_string(),
             value(self.per_core()),
-            String::new(),
+            host.to_owned(),
             self.cell.clone(),
         ]
-    }
-
-    /// Ratio of the users of a reference to ours, at least 1; none if it is too large or unknown.
-    fn distance(&self, reference: &Reference) -> Option<f64> {
-        let ratio = match (self.user, reference.user) {
-            (Some(ours), Some(theirs)) => ours as f64 / theirs,
-            // A figure that does not depend on users is of any number of them.
-            (_, None) if reference.size.is_some() || reference.reading.is_some() => 1.0,
-            _ => return None,
-        };
-        let ratio = ratio.max(1.0 / ratio);
-        let is_same = |size: &String| {
-            self.size.as_ref().is_some_and(|own| references::is_same_mix(own, size))
-        };
-        let same_size = reference.size.as_ref().is_none_or(is_same);
-        let same_figure = reference.reading.as_ref().is_none_or(|name| name == self.figure);
-        let alike = reference.counts == self.counts && reference.unit == self.unit;
-        (alike && same_size && same_figure && ratio <= USERS_RATIO_MAX).then_some(ratio)
     }
 }
 
@@ -117,7 +97,6 @@ fn ours(record: &RunRecord) -> Vec<Ours> {
                 method: outcome.method.clone(),
                 counts: *counts,
                 user: user_of(cell),
-                size: cell.configuration.pointer("/traffic/pkt-size").map(value_words),
                 figure: name,
                 at,
                 value: figure.value * factor,
@@ -148,19 +127,6 @@ fn by_load<'a>(outcome: &'a Outcome, name: &str) -> Vec<(&'a Figure, Option<Stri
     worst.into_iter().map(|(figure, load)| (figure, Some(load.to_owned()))).collect()
 }
 
-/// Our figure divided by the published one, per core, in the cell with the nearest number of users.
-fn ratio_words(reference: &Reference, ours: &[Ours]) -> String {
-    let near = ours.iter().filter_map(|ours| Some((ours.distance(reference)?, ours)));
-    let nearest = near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, ours)| ours);
-    match (nearest, reference.per_core()) {
-        // Nothing is a multiple of no loss.
-        (Some(ours), Some(theirs)) if theirs > 0.0 => {
-            format!("{:.2} times ({})", ours.per_core() / theirs, ours.cell)
-        }
-        _ => String::new(),
-    }
-}
-
 /// The sessions that are open in a cell, or its number of users by its configuration.
 fn user_of(cell: &Cell) -> Option<u64> {
     if let Some(open) = cell.sessions_open.filter(|open| *open > 0) {
@@ -176,7 +142,7 @@ fn user_of(cell: &Cell) -> Option<u64> {
     at.into_iter().flatten().find_map(serde_json::Value::as_u64)
 }
 
-fn reference_row(reference: &Reference, ours: &[Ours], sources: &[&str]) -> Vec<String> {
+fn reference_row(reference: &Reference, sources: &[&str]) -> Vec<String> {
     let value = |v: f64| match v {
         v if v >= 1_000.0 => format!("{} {}", grouped(v.round() as u64), reference.unit),
         v => format!("{v:.2} {}", reference.unit),
@@ -194,7 +160,7 @@ fn reference_row(reference: &Reference, ours: &[Ours], sources: &[&str]) -> Vec<
         value(reference.value),
         reference.cores.map_or("not stated".into(), |c| format!("{c}")),
         reference.per_core().map_or(String::new(), value),
-        ratio_words(reference, ours),
+        reference.host.clone(),
         format!("{kind} [{}]", source),
     ]
 }
@@ -229,6 +195,3 @@ const OURS: &[(&str, Counts, f64, &str)] = &[
     ("function_kept_percent", Counts::Part, 1.0, "%"),
     ("throughput_kept_percent", Counts::Part, 1.0, "%"),
 ];
-
-/// Largest ratio of numbers of users that are compared.
-const USERS_RATIO_MAX: f64 = 3.0;

@@ -1,5 +1,5 @@
 //! Several runs side by side: their answers, every headline figure by run, and the ratio to the
-//! first run with its confidence.
+//! first run with its confidence, where both are of one host.
 //!
 //! Deliberately absent: a verdict on runs that asked different questions. Figures are put beside
 //! each other where cell, method and figure are the same; what only one run has stands alone.
@@ -10,6 +10,7 @@ use measure::record::{Comparison, Figure, RunRecord, compare_runs};
 use super::document;
 use super::sections::{pivot_table, to_the_second};
 use super::tables::{numbers, table, words};
+use crate::compared::two_hosts;
 use crate::names::Names;
 use crate::pivot::{Pivot, validity_words};
 use crate::summary::{answers, figure_name, status_words};
@@ -37,7 +38,12 @@ pub fn comparison(records: &[RunRecord]) -> Vec<u8> {
             section id="ratios" {
                 h2 { "Changes" }
                 @for (index, record) in records.iter().enumerate().skip(1) {
-                    (ratios(&names[index], &names[0], &compare_runs(record, &records[0])))
+                    @if record.host.is_like(&records[0].host) {
+                        (ratios(&names[index], &names[0], &compare_runs(record, &records[0])))
+                    } @else {
+                        h3 { (names[index]) }
+                        p { "No ratio to " (names[0]) ": " (two_hosts(&records[0], record)) "." }
+                    }
                 }
             }
         }
@@ -50,6 +56,9 @@ fn answer(records: &[RunRecord]) -> String {
     let Some((first, later)) = records.split_first() else { return "There is no run.".into() };
     let one = |(index, record): (usize, &RunRecord)| {
         let comparisons = compare_runs(record, first);
+        if !record.host.is_like(&first.host) {
+            return format!("run {} is of another host", index + 2);
+        }
         match comparisons.len() {
             0 => format!("run {} has no comparable measurement", index + 2),
             all => format!("of {all} figures of run {}, {}", index + 2, tally(&comparisons)),
@@ -93,9 +102,6 @@ fn runs(records: &[RunRecord], names: &[String]) -> Markup {
     let different = |fact: fn(&RunRecord) -> &str| distinct(records.iter().map(fact)).len() > 1;
     html! {
         (table("Runs", &columns, &rows))
-        @if different(|r| &r.host.cpu_model) {
-            p class="note" { "The runs were made on different machines: ratios also compare the machines." }
-        }
         @if different(|r| &r.scenario.hash) {
             p class="note" { "The scenario files differ: compare only equal measurements." }
         }

@@ -447,3 +447,26 @@ fn cells_of_several_benchmarks_are_compared_each_with_its_own() {
     let (v4, v6) = (figures("ipv4"), figures("ipv6"));
     assert!((v4 / v6 - 2.0).abs() < 0.01, "{v4} and {v6} in {text}");
 }
+
+#[test]
+fn nothing_is_divided_by_a_figure_of_another_host() {
+    // Published figures stand beside ours: with host, source and the value per core.
+    let page = file("html", &fixture::record());
+    let (_, section) = page.split_once("id=\"comparison\"").expect("it has references");
+    let section = section.split("</section>").next().unwrap_or_default();
+    assert!(!section.contains(" times (") && !section.contains("ratio"), "{section}");
+    assert!(section.contains("2x Xeon E5-2680 v3") && section.contains("per core"), "{section}");
+    // Runs of two hosts are printed beside each other, and no ratio is.
+    let (here, mut there) = (fixture::record(), fixture::record());
+    assert!(report::compared::render(&[here.clone(), there.clone()], 200).contains("B / A"));
+    there.host.cpu_model = "another processor".into();
+    let text = report::compared::render(&[here.clone(), there.clone()], 200);
+    assert!(text.contains("another processor") && text.contains("no ratio"), "{text}");
+    assert!(
+        text.contains("Mpps") && !text.contains("B / A") && !text.contains("times A"),
+        "{text}"
+    );
+    let page = String::from_utf8(report::comparison_page(&[here, there])).expect("it is text");
+    assert!(page.contains("run 2 is of another host") && page.contains("No ratio to"));
+    assert!(!page.contains("95 % confidence interval"), "{page}");
+}

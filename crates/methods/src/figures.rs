@@ -2,7 +2,7 @@
 //! by direction, a value with its spread over repetitions.
 
 use measure::record::{DirectionRecord, Figure, Limit, LimitKind, Spread, TrialRecord};
-use measure::{Direction, Nanos};
+use measure::{Direction, Nanos, Trial};
 
 /// A figure with the median of one value per repetition and its spread; none without repetitions.
 pub(crate) fn over_repetitions(name: &str, unit: &str, values: &[f64]) -> Option<Figure> {
@@ -30,15 +30,22 @@ pub(crate) fn spread_limit(spread: Option<Spread>) -> Option<Limit> {
     })
 }
 
-/// The rate on each interface that a trial shows to pass: its load, or the sent part if the tester
-/// sent less (within its tolerance).
+/// The rate on each interface that a trial shows to pass: its load if all frames of it were sent,
+/// or the sent part if the tester sent less (within its tolerance).
 pub(crate) fn rate_pps(trial: &TrialRecord) -> f64 {
     let asked = trial.load_pps().unwrap_or(0.0);
     let seconds = trial.effective_ns as f64 * 1e-9;
-    if seconds <= 0.0 {
+    if seconds <= 0.0 || trial.directions.iter().all(|d| d.sent >= d.intended) {
         return asked;
     }
     trial.directions.iter().map(|d| d.sent as f64 / seconds).fold(asked, f64::min)
+}
+
+/// The rate that came through on the slowest interface, in packets per second.
+pub(crate) fn forwarded_pps(trial: &Trial) -> f64 {
+    let seconds = trial.effective.as_secs_f64();
+    let slowest = trial.directions.iter().map(|d| d.received).min().unwrap_or(0);
+    if seconds > 0.0 { slowest as f64 / seconds } else { 0.0 }
 }
 
 /// A function that reads a value of a direction.

@@ -74,12 +74,12 @@ pub struct Config {
     /// counts.
     #[schemars(range(max = 10))]
     pub repeat_stalled: u32,
-    /// Number of coarser targets before each goal, with wider bounds and shorter sums
-    /// (`mlrsearch`).
+    /// Number of coarser targets before each goal, each with bounds twice as wide and a shorter
+    /// duration sum (`mlrsearch`).
     #[schemars(range(max = 10))]
     pub preceding_targets: u32,
-    /// Factor by which each preceding target is wider than the next, and by which distances to the
-    /// next load grow (`mlrsearch`).
+    /// Factor by which the distance to the next load grows while a bound is missing
+    /// (`mlrsearch`).
     #[schemars(range(min = 1.0, max = 100.0))]
     pub expansion_coefficient: f64,
     /// Whether a goal that fails at `min-rate` ends the search for all goals (`mlrsearch`).
@@ -93,12 +93,13 @@ pub struct Config {
     /// Number of subscribers that are observed if a goal has a `policer-error`.
     #[schemars(range(min = 1, max = 100_000))]
     pub subscribers_counted: u32,
-    /// Largest number of trials, including repetitions and confirmations; for each goal separately,
-    /// with `mlrsearch` for all goals together.
+    /// Largest number of trials, including confirmations and repetitions after loss; for each goal
+    /// separately, with `mlrsearch` for all goals together. As many again may be repetitions of
+    /// trials whose loss a stall explains.
     #[schemars(range(min = 2, max = 10_000))]
     pub max_trials: u32,
-    /// Largest total duration of the trials, counted like `max-trials`; time for a confirmation is
-    /// always reserved.
+    /// Largest total duration of the trials, counted like `max-trials`. Time for a confirmation is
+    /// always reserved, and time for `min-rate` until a load has passed.
     pub max_search_time: Seconds,
 }
 
@@ -193,6 +194,11 @@ impl Config {
         self.search == Search::Mlrsearch
     }
 
+    /// The lowest load of the search on each interface.
+    pub(super) fn lowest(&self) -> Pps {
+        if self.search == Search::Tst009 { self.step_rate } else { self.min_rate }
+    }
+
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let checks = [
             (self.max_rate >= self.min_rate, "max-rate", "must not be below min-rate"),
@@ -279,7 +285,9 @@ impl Config {
     /// Upper bound of the duration of all trials.
     pub(super) fn time_bound(&self) -> Duration {
         let searches = if self.is_mlr() { 1 } else { self.resolved().len() as u32 };
-        let all = self.max_search_time.duration().saturating_mul(searches);
+        // What a stall had repeated has a budget of its own, as large as the search's.
+        let budgets = if self.repeat_stalled > 0 { 2 } else { 1 };
+        let all = self.max_search_time.duration().saturating_mul(searches * budgets);
         all.saturating_add(self.tester_alone.duration())
     }
 }

@@ -125,21 +125,28 @@ impl Reached<'_> {
 
     /// The limit that kept the search from a regular result.
     fn search_limit(&self) -> Option<Limit> {
-        let Config { min_rate, max_rate, .. } = self.config;
+        let max_rate = self.config.max_rate;
         let limit = |invalidates, what: String, advice: &str| {
             Some(Limit::of_search(invalidates, what, advice))
         };
         let trials = self.trials.len();
         match (self.found.bounds.lower_pps, self.found.bounds.upper_pps) {
-            (None, Some(upper)) if upper > min_rate.0 && self.config.is_mlr() => limit(
-                true,
-                format!("no load passed in {trials} trials"),
-                "raise max-search-time and max-trials, or shorten duration-sum",
-            ),
             (None, _) => limit(
                 true,
-                format!("no load from {min_rate} to {max_rate} passed"),
-                "lower min-rate, allow a loss-tolerance, or look at the drops by reason",
+                match self.least_tried() {
+                    None => format!("no load was tried: {}", self.found.why),
+                    Some(least) => format!(
+                        "no load passed, the lowest that was tried being {}: {}",
+                        Pps(least),
+                        self.found.why
+                    ),
+                },
+                match self.least_tried() {
+                    Some(least) if least <= self.config.lowest().0 => {
+                        "lower min-rate, allow a loss-tolerance, or look at the drops by reason"
+                    }
+                    _ => "raise max-search-time and max-trials, or use shorter trials",
+                },
             ),
             (Some(_), _) if !self.found.confirmed => limit(
                 true,
@@ -221,21 +228,26 @@ impl Reached<'_> {
         format!("It forwards {least}{}{aggregate} {loss}{conditions}{latency}.", Pps(pps))
     }
 
-    /// The answer where no load passed: what was tried, and why nothing below it was.
+    /// The answer where no load passed: what was tried, why the search ended, and that nothing is
+    /// known of loads that were not offered.
     fn nothing(&self) -> String {
-        let tried = self.trials.iter().filter_map(TrialRecord::load_pps);
-        match tried.min_by(f64::total_cmp) {
-            None => format!("No load was tried: {}.", self.found.ended),
-            Some(least) if least <= self.config.min_rate.0 => {
-                format!("No load passed, down to {}, the lowest one.", Pps(least))
+        let why = &self.found.why;
+        match self.least_tried() {
+            None => format!("No load was tried: {why}."),
+            Some(least) if least <= self.config.lowest().0 => {
+                format!("No load passed, down to {}, the lowest one: {why}.", Pps(least))
             }
             Some(least) => format!(
-                "No load passed, down to {}; nothing is known of lower ones, as the search ended \
-                 with {}.",
-                Pps(least),
-                self.found.ended
+                "No load passed, down to {}; nothing is known of lower ones, because {why}.",
+                Pps(least)
             ),
         }
+    }
+
+    /// The lowest load that was tried, in packets per second.
+    fn least_tried(&self) -> Option<f64> {
+        let tried = self.trials.iter().filter(|trial| trial.purpose != "warm-up");
+        tried.filter_map(TrialRecord::load_pps).min_by(f64::total_cmp)
     }
 
     /// The answer for a further goal.

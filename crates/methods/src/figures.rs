@@ -1,7 +1,7 @@
 //! Figures that several methods give, in the same words and units: rates on each interface, latency
 //! by direction, a value with its spread over repetitions.
 
-use measure::record::{DirectionRecord, Figure, Limit, LimitKind, Spread, TrialRecord};
+use measure::record::{DirectionRecord, Figure, Spread, TrialRecord};
 use measure::{Direction, Nanos, Trial};
 
 /// A figure with the median of one value per repetition and its spread; none without repetitions.
@@ -14,19 +14,6 @@ pub(crate) fn over_repetitions(name: &str, unit: &str, values: &[f64]) -> Option
         unit: unit.into(),
         spread: Some(spread),
         bound: None,
-    })
-}
-
-/// A remark if repetitions differ so much that medians are hard to compare.
-pub(crate) fn spread_limit(spread: Option<Spread>) -> Option<Limit> {
-    let width = spread.map_or(0.0, |s| s.relative_width());
-    (width > SPREAD_REMARKED).then(|| Limit {
-        kind: LimitKind::Spread,
-        invalidates: false,
-        what: format!("the repetitions differ by {:.0} % of the median", width * 100.0),
-        advice: "measure longer or more often, on a quieter machine; differences of medians below \
-                 this spread mean nothing"
-            .into(),
     })
 }
 
@@ -112,9 +99,6 @@ pub(crate) fn latency_words(trial: &TrialRecord) -> String {
 pub(crate) fn interface_words(interfaces: usize) -> String {
     if interfaces > 1 { format!(" on each of {interfaces} interfaces") } else { String::new() }
 }
-
-/// Spread above which repetitions get a remark, as a fraction of their median.
-const SPREAD_REMARKED: f64 = 0.1;
 
 /// A figure of a method, with its unit in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

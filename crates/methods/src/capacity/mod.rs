@@ -31,7 +31,7 @@ pub use config::Config;
 use config::NAME;
 use rates::{packets, rate, ticks, wall_clock_pps};
 
-use crate::figures::{KnownFigure, known, over_repetitions as figure, spread_limit};
+use crate::figures::{KnownFigure, known, over_repetitions as figure};
 use crate::method::{Session, to_value};
 use crate::{Entry, Method, Observer, Step};
 
@@ -193,7 +193,7 @@ fn own_limits(trials: &[Trial], figures: &[Figure]) -> Vec<Limit> {
         });
     }
     let total = figures.iter().find(|f| f.name == "total_pps");
-    limits.extend(spread_limit(total.and_then(|f| f.spread)));
+    limits.extend(validity::spread(total.and_then(|f| f.spread)));
     limits
 }
 

@@ -209,7 +209,7 @@ impl<'s, 'a> Engine<'s, 'a> {
         let again = Step { purpose: STALL_REPETITION.into(), ..step.clone() };
         let mut trial = self.session.trial(load, duration, step)?;
         for _ in 0..stall_repeats {
-            if !validity::stalls_explain_loss(&trial) || !self.room_to_repeat(duration) {
+            if !validity::stalls_explain_miss(&trial) || !self.room_to_repeat(duration) {
                 break;
             }
             trial = self.session.trial(load, duration, again.clone())?;
@@ -239,7 +239,7 @@ impl<'s, 'a> Engine<'s, 'a> {
                     let short = validity::tester_fell_short(&trial) && !goal.unsent_is_loss;
                     let sent = if short { rate_pps(&self.session.records[index]) } else { load };
                     self.passed.push((sent, index));
-                    self.after_pass(&mut tally, short.then_some(sent), is_final)
+                    self.after_pass(&mut tally, &trial, short.then_some(sent), is_final)
                 }
                 Some(why) => {
                     self.failed.insert(index, why);
@@ -269,12 +269,16 @@ impl<'s, 'a> Engine<'s, 'a> {
     fn after_pass(
         &self,
         tally: &mut Tally,
+        trial: &Trial,
         short: Option<f64>,
         is_final: bool,
     ) -> Option<&'static str> {
         match short {
             None => tally.passes += 1,
             Some(sent) => tally.most_sent = tally.most_sent.max(sent),
+        }
+        if short.is_some() && self.is_excused(tally, trial) {
+            return Some(STALL_REPETITION);
         }
         let worst_of = matches!(self.settings.attempts, Attempts::WorstOf(_));
         let again = match (short, worst_of) {
@@ -286,13 +290,20 @@ impl<'s, 'a> Engine<'s, 'a> {
         (again && counted < self.settings.attempts.most()).then_some("verification")
     }
 
+    /// Whether a stall explains all that a trial lacks, and the load has not been excused as often as
+    /// it may be; it is then counted.
+    fn is_excused(&self, tally: &mut Tally, trial: &Trial) -> bool {
+        let excused =
+            tally.stalled < self.settings.stall_repeats && validity::stalls_explain_miss(trial);
+        tally.stalled += u32::from(excused);
+        excused
+    }
+
     /// The purpose of the next trial at a load after a failure; none if the load is decided. A
     /// failure that a stall explains is repeated first, and then counts neither as a failure nor as
     /// one of the attempts.
     fn after_failure(&self, tally: &mut Tally, trial: &Trial) -> Option<&'static str> {
-        let stalled = validity::stalls_explain_loss(trial);
-        if stalled && tally.stalled < self.settings.stall_repeats {
-            tally.stalled += 1;
+        if self.is_excused(tally, trial) {
             return Some(STALL_REPETITION);
         }
         tally.failures += 1;

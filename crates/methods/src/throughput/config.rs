@@ -11,6 +11,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::goals::Goals;
+use crate::baseline;
 use crate::search::mlr::Pace;
 use crate::search::rfc2544::Lengths;
 use crate::search::{Attempts, Goal, LossLimit, STEPS_MAX, Settings};
@@ -87,8 +88,9 @@ pub struct Config {
     /// Duration of a trial at `max-rate` before the search; its forwarded rate is the first load of
     /// the search. 0 omits it.
     pub warm_up: Seconds,
-    /// Duration of the baseline trial before the warm-up: the tester alone at `max-rate`, with a
-    /// wire in place of the device, if the device supports it. 0 omits it.
+    /// Duration of the baseline trials before the warm-up: the tester alone, with a wire in place of
+    /// the device, if the device supports it. Up to 15 trials find and repeat the highest load that
+    /// comes back; those of the search take half as long. 0 omits them.
     pub tester_alone: Seconds,
     /// Number of subscribers that are observed if a goal has a `policer-error`.
     #[schemars(range(min = 1, max = 100_000))]
@@ -288,7 +290,7 @@ impl Config {
         // What a stall had repeated has a budget of its own, as large as the search's.
         let budgets = if self.repeat_stalled > 0 { 2 } else { 1 };
         let all = self.max_search_time.duration().saturating_mul(searches * budgets);
-        all.saturating_add(self.tester_alone.duration())
+        all.saturating_add(baseline::time(self.tester_alone.duration()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `throughput` on simulated devices: search error and number of trials are stated here.
 
-use measure::record::{ClaimLevel, LimitKind, TrialRecord};
+use measure::record::{ClaimLevel, Limit, LimitKind, TrialRecord};
 use measure::{Ratio, Seconds, Trial};
 use serde_json::json;
 
@@ -337,6 +337,8 @@ fn stalls_are_repeated_kept_and_named_in_the_claims() {
     let mut device = Simulated::fixed(2e6).stalling(0.33, 9_000_000).seeded(5);
     let outcome = run(&config, &mut device);
     let repeated = outcome.trials.iter().filter(|t| t.purpose == "stall-repetition").count();
+    let told = format!("{repeated} of {} trials are repetitions", outcome.trials.len());
+    assert!(outcome.validity.limits.iter().any(|l| l.what.starts_with(&told)), "{told}");
     assert!(repeated > 0 && (1.96e6..=2e6).contains(&found(&outcome)), "{}", found(&outcome));
     let (_, why) = level(&outcome, "rfc2544.26.1");
     assert!(why.contains(&format!("{repeated} trials repeated because a stall")), "{why}");
@@ -349,14 +351,30 @@ fn stalls_are_repeated_kept_and_named_in_the_claims() {
 }
 
 #[test]
+fn a_pass_after_lossy_trials_is_called_so() {
+    let answer = |keys, device: Simulated| run(&read(keys), &mut device.seeded(7)).answer;
+    let fixed = || Simulated::fixed(1e6);
+    let plain = answer(json!({"repeat-lossy": 0}), fixed());
+    assert!(plain.contains("in all, without loss; latency"), "{plain}");
+    let default = answer(json!({}), fixed());
+    assert!(default.contains("without loss in the best of up to 3 trials at a load;"), "{default}");
+    let worst = answer(json!({"worst-of": 3}), fixed());
+    assert!(worst.contains("without loss in each of 3 trials at a load"), "{worst}");
+    // With 5 % of noise the best of three passes where single trials do not.
+    let best = answer(json!({"best-of": 3}), fixed().noisy(0.05));
+    assert!(best.contains("at this one did not pass)"), "{best}");
+}
+
+#[test]
 fn a_result_near_what_the_tester_does_alone_is_at_least_that() {
     let mut device = Simulated::fixed(1.97e6).tester_limited(2e6);
     let outcome = run(&Config::default(), &mut device);
-    assert_eq!(outcome.baseline.map(|b| b.tester_pps), Some(2e6));
+    assert!(outcome.baseline.is_some_and(|b| (1.9e6..=2e6).contains(&b.tester_pps)));
     let words = outcome.figure("throughput").expect("found").words();
     assert!(words.starts_with("≥ 1.9"), "{words}");
     let limit = outcome.validity.limits.iter().find(|l| l.kind == LimitKind::Baseline);
-    assert!(limit.is_some_and(|l| !l.invalidates && l.advice.contains("alone it sends 2.00 Mpps")));
+    let told = |l: &Limit| !l.invalidates && l.advice.contains("alone it sends ");
+    assert!(limit.is_some_and(told), "{limit:?}");
     assert!(outcome.answer.starts_with("It forwards at least "), "{}", outcome.answer);
     let without = Config { tester_alone: Seconds(0.0), ..Config::default() };
     assert_eq!(run(&without, &mut device).baseline, None);

@@ -32,7 +32,7 @@ pub(crate) fn ceiling(
     wire: &mut Wire<'_>,
 ) -> Result<Option<Baseline>, MeasureError> {
     let Some(first) = wire(most, duration)? else { return Ok(None) };
-    let Some(all) = of(&[first.clone()]) else { return Ok(None) };
+    let Some(all) = of(std::slice::from_ref(&first)) else { return Ok(None) };
     if is_carried(&first) {
         return Ok(Some(all));
     }

@@ -101,7 +101,7 @@ impl Config {
             None => session.tester_alone(self.search.max_rate, TESTER_ALONE)?,
         };
         let half = session.wire(Pps(pps / 2.0), TESTER_ALONE)?;
-        let half = half.and_then(|trial| baseline::of(&[trial]));
+        let half = half.and_then(|trial| baseline::of(std::slice::from_ref(&trial)));
         Ok(most
             .zip(half)
             .map(|(most, half)| Baseline { latency_p50_ns: half.latency_p50_ns, ..most }))

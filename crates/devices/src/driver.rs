@@ -15,7 +15,7 @@ use function_kit::sections::function_key;
 use function_kit::{PortName, Standby};
 use keys::Invalid;
 use machine::clock::Clock;
-use measure::{Stage, TableUse};
+use measure::{Stage, Stalls, TableUse};
 use model_kit::service::{Beyond, Service};
 use schemars::Schema;
 use serde_json::{Map, Value};
@@ -232,6 +232,9 @@ pub struct Usage {
     pub drops: Vec<(String, u64)>,
     /// Cycles by stage, for a device that runs this program.
     pub stages: Vec<Stage>,
+    /// Gaps in the time of each worker, for a device that runs this program; the longest one is of
+    /// the whole time.
+    pub stalls: Vec<Stalls>,
 }
 
 /// Part of a service that a device cannot provide or provides differently.

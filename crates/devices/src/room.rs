@@ -16,6 +16,16 @@ pub(crate) fn frame_bytes_max(workload: &impl Workload) -> usize {
     drawn.chain(floods).max().unwrap_or(0)
 }
 
+/// Returns the mean length of the frames of the direction with the longest, in bytes without frame
+/// check sequence.
+pub(crate) fn frame_bytes_mean(workload: &impl Workload) -> f64 {
+    let mean = |direction| {
+        let lengths = (0..LENGTHS_SEEN).map(|n| workload.frame_len(&workload.draw(direction, n)));
+        lengths.sum::<usize>() as f64 / LENGTHS_SEEN as f64
+    };
+    (0..workload.directions().len()).map(mean).fold(0.0, f64::max)
+}
+
 /// Returns the room of a worker's batch: the default, or as much as jumbo frames need.
 pub(crate) fn room_for(workload: &impl Workload) -> Room {
     let usual = Room::default();

@@ -129,11 +129,11 @@ impl TotalsReader {
         self.totals[GAPS..].chunks_exact(2).map(pair).collect()
     }
 
-    /// Returns the times in which the worker did not run.
+    /// Returns the times in which the worker did not run, not told apart by length.
     pub fn gaps(&self) -> Gaps {
         let [count, total_ticks, longest_ticks] =
             [0, 1, 2].map(|index| self.totals[index].load(Ordering::Relaxed));
-        Gaps { count, total_ticks, longest_ticks }
+        Gaps { count, total_ticks, longest_ticks, ..Gaps::default() }
     }
 }
 

@@ -20,7 +20,7 @@ mod thresholds;
 
 use std::time::{Duration, Instant};
 
-use measure::record::{RunRecord, Status, compare_values};
+use measure::record::{RunRecord, Status, compare_values, point_out_of_line};
 
 use crate::scenario::Scenario;
 pub use cache::Reuse;
@@ -105,6 +105,7 @@ impl Run<'_> {
     /// Computes the results that depend on all cells: status, comparisons and thresholds.
     fn finish(&mut self) {
         self.stamp();
+        point_out_of_line(&mut self.record.cells);
         if let Some(key) = &self.scenario.plan.compare {
             self.record.comparisons = compare_values(key, &self.record.cells);
         }

@@ -279,6 +279,9 @@ pub struct Stalls {
     pub longest_ns: u64,
     /// Shortest gap that is counted, in nanoseconds.
     pub threshold_ns: u64,
+    /// Sum of the gaps in which a ring may have run over, in nanoseconds: those that it does not
+    /// bridge at the rate of the trial, alone or a few together.
+    pub long_ns: u64,
 }
 
 /// CPU time of a worker.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::record::{HostFacts, Limit, LimitKind, TrialRecord};
+use crate::record::{HostFacts, Limit, LimitKind, Spread, TrialRecord};
 use crate::{Load, Trial};
 
 /// Fraction of the requested load below which the tester was the limit: a quarter of the usual
@@ -17,9 +17,12 @@ pub const TESTER_SENT_MIN: f64 = 0.995;
 pub const WORKER_SHARE_QUIET: f64 = 0.97;
 /// Fraction of its core below which a worker does not show what a core can do.
 pub const WORKER_SHARE_MIN: f64 = 0.8;
-/// Longest gap, in nanoseconds, that a ring of usual size bridges and that does not explain loss:
-/// the timer tick of a quiet machine is shorter.
+/// Longest gap, in nanoseconds, that a ring of usual size bridges and that does not explain loss,
+/// where nothing else is known of the ring: the timer tick of a quiet machine is shorter.
 pub const STALL_NS_HARMLESS: u64 = 100_000;
+/// Spread of repetitions, from smallest to largest as a fraction of their median, above which a
+/// result is imprecise.
+pub const SPREAD_MAX: f64 = 0.1;
 /// Fraction of lost time of a busy loop above which a machine counts as busy.
 pub const HOST_STALLED_MAX: f64 = 0.03;
 
@@ -72,31 +75,54 @@ pub fn host_limits(host: &HostFacts) -> Vec<Limit> {
     limits
 }
 
-/// Whether all loss of a trial fits into the time in which a thread did not run.
+/// Whether all loss of a trial fits into stalls of tester or workers that are long enough to make a
+/// ring run over.
 pub fn stalls_explain_loss(trial: &Trial) -> bool {
-    let (offered, lost) = match &trial.sessions {
-        Some(sessions) => (sessions.attempted, sessions.failed),
-        None => (trial.sent(), trial.sent().saturating_sub(trial.received())),
+    let lost = lost(trial);
+    lost > 0 && fits_into_stalls(trial, lost)
+}
+
+/// Whether all that a trial lacks fits into such stalls: its loss, and the frames that the tester
+/// did not send because it was away when they were due and the trial ended.
+pub fn stalls_explain_miss(trial: &Trial) -> bool {
+    let unsent = match tester_fell_short(trial) && trial.sessions.is_none() {
+        true => intended(trial).saturating_sub(trial.sent()),
+        false => 0,
+    };
+    let missed = lost(trial) + unsent;
+    missed > 0 && fits_into_stalls(trial, missed)
+}
+
+/// Number of frames that were lost, or of sessions that failed.
+fn lost(trial: &Trial) -> u64 {
+    match &trial.sessions {
+        Some(sessions) => sessions.failed,
+        None => trial.sent().saturating_sub(trial.received()),
+    }
+}
+
+fn fits_into_stalls(trial: &Trial, count: u64) -> bool {
+    let offered = match &trial.sessions {
+        Some(sessions) => sessions.attempted,
+        None => trial.sent(),
     };
     let seconds = trial.effective.as_secs_f64();
-    if lost == 0 || seconds <= 0.0 {
-        return false;
-    }
-    let offered_per_s = offered as f64 / seconds;
-    let stalled_ns: u64 =
-        trial.stalls.iter().filter(|s| s.longest_ns > STALL_NS_HARMLESS).map(|s| s.total_ns).sum();
-    lost as f64 <= offered_per_s * stalled_ns as f64 * 1e-9
+    let stalled_ns: u64 = trial.stalls.iter().map(|stalls| stalls.long_ns).sum();
+    seconds > 0.0 && count as f64 <= offered as f64 / seconds * stalled_ns as f64 * 1e-9
+}
+
+fn intended(trial: &Trial) -> u64 {
+    trial.directions.iter().map(|d| d.intended).sum()
 }
 
 /// Whether the tester, not the device, kept the trial below its load.
 pub fn tester_fell_short(trial: &Trial) -> bool {
-    let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
     match (trial.load, &trial.sessions) {
         (Load::ClosedLoop, _) => false,
         (Load::Sessions(load), Some(_)) => {
             sessions_share(trial, load.rate).is_some_and(|share| share < TESTER_SENT_MIN)
         }
-        _ => (trial.sent() as f64) < intended as f64 * TESTER_SENT_MIN,
+        _ => (trial.sent() as f64) < intended(trial) as f64 * TESTER_SENT_MIN,
     }
 }
 
@@ -108,6 +134,24 @@ fn sessions_share(trial: &Trial, rate: Option<f64>) -> Option<f64> {
     let steps = trial.sessions.as_ref()?.attempted.saturating_sub(1);
     let due = rate? * seconds;
     Some(if due > 0.0 { (steps as f64 / due).min(1.0) } else { 1.0 })
+}
+
+/// The limit of a figure whose repetitions spread by more than [`SPREAD_MAX`].
+pub fn spread(spread: Option<Spread>) -> Option<Limit> {
+    let width = spread.map_or(0.0, |spread| spread.relative_width());
+    (width > SPREAD_MAX).then(|| Limit {
+        kind: LimitKind::Spread,
+        invalidates: false,
+        what: format!(
+            "the repetitions differ by {:.0} % of the median, more than {:.0} %",
+            width * 100.0,
+            SPREAD_MAX * 100.0
+        ),
+        advice: "raise `repetitions` and `duration`, and keep other work off the measuring cores: \
+                 `plumbline doctor` tells how often and for how long they stall; differences of \
+                 medians below this spread mean nothing"
+            .into(),
+    })
 }
 
 /// Summarises the limits of several trials: each rule once, with its number of trials and the text
@@ -199,7 +243,7 @@ fn tester(trial: &Trial) -> Option<Limit> {
     if !tester_fell_short(trial) {
         return None;
     }
-    let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
+    let intended = intended(trial);
     let percent = trial.sent() as f64 / intended as f64 * 100.0;
     let frames = format!("the tester sent {percent:.1} % of the {intended} requested frames");
     let what = match trial.load {
@@ -386,12 +430,26 @@ mod tests {
     fn loss_is_explained_by_stalls_that_are_long_enough() {
         let mut lossy = trial(1_000_000, 1_000_000, 999_000);
         let stall = Stalls { thread: "worker 0".into(), count: 1, ..Stalls::default() };
-        lossy.stalls = vec![Stalls { total_ns: 2_000_000, longest_ns: 2_000_000, ..stall.clone() }];
+        let stalled = |long_ns| vec![Stalls { total_ns: 9_000_000, long_ns, ..stall.clone() }];
+        lossy.stalls = stalled(2_000_000);
         assert_eq!(kinds(&lossy), [(LimitKind::Stall, false)]);
-        lossy.stalls = vec![Stalls { total_ns: 500_000, longest_ns: 500_000, ..stall.clone() }];
+        lossy.stalls = stalled(500_000);
         assert_eq!(kinds(&lossy), [], "1000 frames do not fit into half a millisecond");
-        lossy.stalls = vec![Stalls { total_ns: 9_000_000, longest_ns: 50_000, ..stall }];
+        lossy.stalls = stalled(0);
         assert_eq!(kinds(&lossy), [], "timer ticks are taken up by the ring");
+    }
+
+    #[test]
+    fn frames_that_a_stalled_tester_did_not_send_are_explained_as_loss_is() {
+        let mut short = trial(1_000_000, 990_000, 990_000);
+        assert!(tester_fell_short(&short) && !stalls_explain_miss(&short));
+        short.stalls = vec![Stalls { long_ns: 11_000_000, ..Stalls::default() }];
+        assert!(stalls_explain_miss(&short) && !stalls_explain_loss(&short), "nothing was lost");
+        short.stalls[0].long_ns = 9_000_000;
+        assert!(!stalls_explain_miss(&short), "10,000 frames take longer");
+        let mut both = trial(1_000_000, 990_000, 980_000);
+        both.stalls = vec![Stalls { long_ns: 15_000_000, ..Stalls::default() }];
+        assert!(stalls_explain_loss(&both) && !stalls_explain_miss(&both), "not both together");
     }
 
     /// A trial that should start 1000 sessions in a second and took `seconds`.
@@ -426,7 +484,7 @@ mod tests {
         let mut lossy = opening(0.999, 5);
         assert_eq!(kinds(&lossy), []);
         let stall = Stalls { thread: "worker 0".into(), count: 1, ..Stalls::default() };
-        lossy.stalls = vec![Stalls { total_ns: 6_000_000, longest_ns: 6_000_000, ..stall }];
+        lossy.stalls = vec![Stalls { long_ns: 6_000_000, ..stall }];
         assert_eq!(kinds(&lossy), [(LimitKind::Stall, false)]);
         assert!(trial_limits(&lossy)[0].what.starts_with("5 sessions failed"));
         if let Some(sessions) = &mut lossy.sessions {

@@ -1,8 +1,8 @@
 //! Figures that several methods give, in the same words and units: rates per port and direction,
 //! latency by direction, a value with its spread over repetitions.
 
-use measure::record::{DirectionRecord, Figure, Limit, LimitKind, Spread, TrialRecord};
-use measure::{Direction, Nanos};
+use measure::record::{DirectionRecord, Figure, Spread, TrialRecord};
+use measure::{Direction, Nanos, Trial};
 
 /// A figure with the median of one value per repetition and its spread; none without repetitions.
 pub(crate) fn over_repetitions(name: &str, unit: &str, values: &[f64]) -> Option<Figure> {
@@ -17,28 +17,22 @@ pub(crate) fn over_repetitions(name: &str, unit: &str, values: &[f64]) -> Option
     })
 }
 
-/// A remark if repetitions differ so much that medians are hard to compare.
-pub(crate) fn spread_limit(spread: Option<Spread>) -> Option<Limit> {
-    let width = spread.map_or(0.0, |s| s.relative_width());
-    (width > SPREAD_REMARKED).then(|| Limit {
-        kind: LimitKind::Spread,
-        invalidates: false,
-        what: format!("the repetitions differ by {:.0} % of the median", width * 100.0),
-        advice: "measure longer or more often, on a quieter machine; differences of medians below \
-                 this spread mean nothing"
-            .into(),
-    })
-}
-
-/// The rate per port and direction that a trial shows to pass: its load, or the sent part if the
-/// tester sent less (within its tolerance).
+/// The rate per port and direction that a trial shows to pass: its load if all frames of it were
+/// sent, or the sent part if the tester sent less (within its tolerance).
 pub(crate) fn rate_pps(trial: &TrialRecord) -> f64 {
     let asked = trial.load_pps().unwrap_or(0.0);
     let seconds = trial.effective_ns as f64 * 1e-9;
-    if seconds <= 0.0 {
+    if seconds <= 0.0 || trial.directions.iter().all(|d| d.sent >= d.intended) {
         return asked;
     }
     trial.directions.iter().map(|d| d.sent as f64 / seconds).fold(asked, f64::min)
+}
+
+/// The rate that came through on the slowest interface, in packets per second.
+pub(crate) fn forwarded_pps(trial: &Trial) -> f64 {
+    let seconds = trial.effective.as_secs_f64();
+    let slowest = trial.directions.iter().map(|d| d.received).min().unwrap_or(0);
+    if seconds > 0.0 { slowest as f64 / seconds } else { 0.0 }
 }
 
 /// A function that reads a value of a direction.
@@ -105,9 +99,6 @@ pub(crate) fn latency_words(trial: &TrialRecord) -> String {
 pub(crate) fn interface_words(interfaces: usize) -> String {
     if interfaces > 1 { format!(" on each of {interfaces} ports") } else { String::new() }
 }
-
-/// Spread above which repetitions get a remark, as a fraction of their median.
-const SPREAD_REMARKED: f64 = 0.1;
 
 /// A figure of a method, with its unit in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
         let again = Step { purpose: STALL_REPETITION.into(), ..step.clone() };
         let mut trial = self.trial(load, duration, step)?;
         for _ in 0..repeats {
-            if !validity::stalls_explain_loss(&trial) {
+            if !validity::stalls_explain_miss(&trial) {
                 break;
             }
             trial = self.trial(load, duration, again.clone())?;
@@ -139,17 +139,38 @@ impl<'a> Session<'a> {
         Ok(trial)
     }
 
-    /// Measures the tester alone at `rate` (see [`Measurer::tester_alone`]); none if there is no
-    /// wire for the device's place. It is not a trial of the device, so it has no record; the
-    /// outcome's `baseline` holds it.
+    /// Measures what the tester alone carries of at most `most` (see [`baseline::ceiling`]); none if
+    /// there is no wire for the device's place. Its trials are none of the device, so they have no
+    /// records; the outcome's `baseline` holds the result.
     pub(crate) fn tester_alone(
+        &mut self,
+        most: Pps,
+        duration: Duration,
+    ) -> Result<Option<Baseline>, MeasureError> {
+        baseline::ceiling(most, duration, &mut |rate, time| self.wire(rate, time))
+    }
+
+    /// A baseline that a result exceeds is measured again at the load of the result (see
+    /// [`baseline::confirmed`]).
+    pub(crate) fn confirmed(
+        &mut self,
+        baseline: Option<Baseline>,
+        result: Option<f64>,
+        duration: Duration,
+    ) -> Result<Option<Baseline>, MeasureError> {
+        let Some((baseline, result)) = baseline.zip(result) else { return Ok(baseline) };
+        let wire = &mut |rate, time| self.wire(rate, time);
+        baseline::confirmed(baseline, Pps(result), duration, wire).map(Some)
+    }
+
+    /// One trial with a wire in the device's place.
+    pub(crate) fn wire(
         &mut self,
         rate: Pps,
         duration: Duration,
-    ) -> Result<Option<Baseline>, MeasureError> {
+    ) -> Result<Option<Trial>, MeasureError> {
         let mut watch = Forward(self.observer);
-        let trial = self.measurer.tester_alone(rate, duration, &mut watch)?;
-        Ok(trial.as_ref().and_then(baseline::of))
+        self.measurer.tester_alone(rate, duration, &mut watch)
     }
 }
 
@@ -159,7 +180,7 @@ pub(crate) const STALL_REPETITION: &str = "stall-repetition";
 /// Number of such repetitions if a method has no key for it.
 pub(crate) const STALL_REPEATS: u32 = 2;
 
-/// Duration of the baseline trial of the tester alone.
+/// Duration of a trial of the tester alone.
 pub(crate) const TESTER_ALONE: Duration = Duration::from_millis(500);
 
 /// Forwards progress from an observer; needed because an `&mut dyn Observer` is not an `&mut dyn

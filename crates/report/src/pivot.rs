@@ -44,6 +44,7 @@ pub(crate) fn pivots(record: &RunRecord) -> Vec<Pivot> {
 /// Text that says whether the outcome's figures can be trusted.
 pub(crate) fn validity_words(outcome: &Outcome) -> &'static str {
     match (outcome.validity.valid, outcome.validity.limits.is_empty()) {
+        (true, false) if outcome.validity.imprecision().is_some() => "valid, imprecise",
         (true, true) => "valid",
         (true, false) => "valid, remarks",
         (false, _) => "NOT VALID",

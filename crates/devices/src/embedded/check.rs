@@ -16,7 +16,7 @@ use model_kit::{Model, UpdateOf};
 use packet::PortId;
 
 use super::device::{Embedded, Lane};
-use super::links::{Links, connect};
+use super::links::{Depth, Links, connect};
 use crate::comparison::Comparison;
 
 /// Runs the sample on each worker.
@@ -25,7 +25,7 @@ pub(super) fn check<N: Model>(device: &mut Embedded<N>) -> Result<Check, Measure
     // Of each worker by itself the check sees, and says, what goes to others and comes from them.
     let ports = N::Unit::ports_of_worker(&device.model.config, Shard { index: 0, count });
     let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let mut links = connect((ports, false), workers)?;
+    let mut links = connect((ports, false, Depth::usual()), workers)?;
     let steps = device.model.sample();
     let mut comparison = Comparison::<N>::new(&device.model.config);
     for index in 0..count {

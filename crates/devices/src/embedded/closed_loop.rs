@@ -74,7 +74,7 @@ pub(super) fn run<N: Model>(
             last_lost_ns: None,
         });
     }
-    device.finish(&mut trial, &before);
+    device.finish(&mut trial, &before, Duration::ZERO);
     Ok(trial)
 }
 

@@ -138,8 +138,9 @@ impl<N: Model> Embedded<N> {
         sum
     }
 
-    /// Adds the stages, drops and stalls of all workers since `before` to a trial.
-    fn finish(&mut self, trial: &mut Trial, before: &Counts) {
+    /// Adds the stages, drops and stalls of all workers since `before` to a trial, whose rings
+    /// bridge a gap of `bridged`.
+    fn finish(&mut self, trial: &mut Trial, before: &Counts, bridged: Duration) {
         let names = N::Unit::names(&self.model.config);
         let mut stages = StageTotals::default();
         for (index, lane) in self.lanes.iter_mut().enumerate() {
@@ -148,7 +149,7 @@ impl<N: Model> Embedded<N> {
             stages.packets.iter_mut().zip(taken.packets).for_each(|(sum, count)| *sum += count);
             stages.longest_batch = stages.longest_batch.max(taken.longest_batch);
             let gaps = lane.worker.take_gaps();
-            trial.stalls.push(stalls(format!("worker {index}"), gaps, &self.host.clock));
+            trial.stalls.push(stalls(format!("worker {index}"), gaps, bridged, &self.host.clock));
         }
         trial.stages = stages_of(names.stages, &stages);
         trial.longest_batch_ticks = Some(stages.longest_batch);

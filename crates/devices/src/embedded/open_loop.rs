@@ -13,7 +13,7 @@ use packet::BATCH_MAX;
 use traffic::Changes as _;
 
 use super::device::{Embedded, Host, Lane, drive};
-use super::links::{Links, connect};
+use super::links::{Depth, Links, connect};
 use super::restart::{self, Restarting};
 use super::standby::TakingOver;
 use super::wire::Wire;
@@ -31,9 +31,10 @@ pub(super) fn run<N: Model>(
 ) -> Result<Trial, MeasureError> {
     let before = device.counts();
     let ports = N::Unit::ports(&device.model.config).len();
-    let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let links = connect((ports, N::Unit::hands_over(&device.model.config)), workers)?;
     let workload = device.workload();
+    let depth = Depth::of(load, room::frame_bytes_mean(&workload), device.lanes.len());
+    let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
+    let links = connect((ports, N::Unit::hands_over(&device.model.config), depth), workers)?;
     let conditions = device.conditions;
     device.changed |= !workload.events().is_empty() && conditions.updates_per_s != Some(0.0);
     // The next trial begins with a session that is new at both ends.
@@ -42,6 +43,7 @@ pub(super) fn run<N: Model>(
         subscribers_counted: conditions.subscribers_counted,
         floods: conditions.floods,
         path_failing: conditions.path_failing,
+        bridged: depth.bridged,
         ..Task::plain(load, duration, true)
     };
     let (mut lanes, mut controllers) = (Vec::new(), Vec::new());
@@ -77,7 +79,7 @@ pub(super) fn run<N: Model>(
     for (index, machines) in renewed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         device.lanes[index as usize].machines = machines;
     }
-    device.finish(&mut trial, &before);
+    device.finish(&mut trial, &before, depth.bridged);
     Ok(trial)
 }
 
@@ -90,7 +92,8 @@ pub(super) fn run_sessions<N: Model>(
     let before = device.counts();
     let ports = N::Unit::ports(&device.model.config).len();
     let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let links = connect((ports, N::Unit::hands_over(&device.model.config)), workers)?;
+    let depth = Depth::usual();
+    let links = connect((ports, N::Unit::hands_over(&device.model.config), depth), workers)?;
     let workload = device.workload();
     let taking_over = TakingOver::<N>::new(room::room_for(&workload));
     let replace = |_, function: &mut PipelineOf<N>| taking_over.replace(function);
@@ -104,7 +107,7 @@ pub(super) fn run_sessions<N: Model>(
         thread::carry_out_sessions(seat, workload, links, load, watch)
     })?;
     trial.takeover = trial.restart.take().map(|restart| taking_over.record(restart));
-    device.finish(&mut trial, &before);
+    device.finish(&mut trial, &before, Duration::ZERO);
     Ok(trial)
 }
 
@@ -122,12 +125,13 @@ pub(super) fn run_wire<N: Model>(
         wires.push((lane.core, wire));
     }
     let ports = N::Unit::ports(&device.model.config).len();
-    let links = connect((ports, false), wires.iter_mut().map(|(_, wire)| wire))?;
-    let lanes = wires.iter_mut().map(|(core, wire)| (*core, wire)).collect();
     let workload = device.workload();
+    let depth = Depth::of(load, room::frame_bytes_mean(&workload), device.lanes.len());
+    let links = connect((ports, false, depth), wires.iter_mut().map(|(_, wire)| wire))?;
+    let lanes = wires.iter_mut().map(|(core, wire)| (*core, wire)).collect();
     let changes = Changes::new(&workload, NoControl, Some(0.0), device.host.clock);
     let bed = Testbed { lanes, links, restarting: None };
-    let task = Task::plain(load, duration, false);
+    let task = Task { bridged: depth.bridged, ..Task::plain(load, duration, false) };
     carry_out(&device.host, bed, |seat, links| {
         thread::carry_out(seat, workload, links, changes, task, watch)
     })

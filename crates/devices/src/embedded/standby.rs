@@ -15,7 +15,7 @@ use model_kit::{Model, PipelineOf};
 use packet::Room;
 
 use super::device::{Embedded, Lane};
-use super::links::connect;
+use super::links::{Depth, connect};
 
 impl<N: Model> Embedded<N> {
     /// Returns true if each worker has a standby.
@@ -31,7 +31,8 @@ impl<N: Model> Embedded<N> {
     pub(super) fn follow(&mut self, patience: Duration) -> Result<bool, MeasureError> {
         let ports = N::Unit::ports(&self.model.config).len();
         let workers = self.lanes.iter_mut().map(|lane| &mut lane.worker);
-        let _links = connect((ports, N::Unit::hands_over(&self.model.config)), workers)?;
+        let hands_over = N::Unit::hands_over(&self.model.config);
+        let _links = connect((ports, hands_over, Depth::usual()), workers)?;
         let deadline = Instant::now() + patience;
         loop {
             let mut is_synchronised = true;

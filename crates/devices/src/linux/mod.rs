@@ -205,9 +205,9 @@ impl Running for Kernel {
         Usage {
             cpu_ns,
             cpu_of,
-            stages: Vec::new(),
             resident_bytes: is_told.then_some(tables.ipv4_bytes),
             drops: usage::since(&self.before, drops),
+            ..Usage::default()
         }
     }
 

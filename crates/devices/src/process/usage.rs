@@ -2,7 +2,7 @@
 
 use daemon::client::Client;
 use daemon::protocol::{Ask, View};
-use measure::{Stage, StageRole};
+use measure::{Stage, StageRole, Stalls};
 use serde_json::Value;
 
 use crate::driver::Usage;
@@ -12,12 +12,14 @@ pub(super) fn of(client: &mut Client, process: u32) -> Usage {
     let (cpu_ns, threads) = worker_time(process).unzip();
     let show = |client: &mut Client, view| client.ask(Ask::Show(view)).unwrap_or_default();
     let (drops, stages) = (show(client, View::Drops), show(client, View::Stages));
+    let workers = show(client, View::Workers);
     Usage {
         cpu_ns,
         cpu_of: format!("{} polling workers", threads.unwrap_or_default()),
         resident_bytes: resident_bytes(process),
         drops: drops_of(&drops["drops"]),
         stages: stages_of(&stages["stages"]),
+        stalls: stalls_of(&workers["workers"]),
     }
 }
 
@@ -34,6 +36,10 @@ pub(super) fn sum(all: Vec<Usage>) -> Usage {
                 Some((_, known)) => *known += count,
                 None => sum.drops.push((name, count)),
             }
+        }
+        for stalls in other.stalls {
+            let thread = format!("worker {}", sum.stalls.len());
+            sum.stalls.push(Stalls { thread, ..stalls });
         }
         for stage in other.stages {
             match sum.stages.iter_mut().find(|known| known.name == stage.name) {
@@ -66,6 +72,21 @@ fn resident_bytes(process: u32) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kib * 1024)
+}
+
+/// Returns the gaps in the time of each worker.
+fn stalls_of(shown: &Value) -> Vec<Stalls> {
+    let of = |(index, worker): (usize, &Value)| {
+        let number = |name: &str| worker[name].as_u64().unwrap_or_default();
+        Stalls {
+            thread: format!("worker {index}"),
+            count: number("gaps"),
+            total_ns: number("gaps_ns"),
+            longest_ns: number("gap_ns_max"),
+            ..Stalls::default()
+        }
+    };
+    shown.as_array().into_iter().flatten().enumerate().map(of).collect()
 }
 
 /// Returns the drops: those of the function by reason, those of the ports with the port's name as
@@ -120,6 +141,19 @@ mod tests {
         assert_eq!((both.drops.len(), both.stages.len()), (3, 1));
         assert_eq!((both.stages[0].ticks, both.stages[0].packets), (7, 2));
         assert_eq!(sum(Vec::new()), Usage::default());
+    }
+
+    #[test]
+    fn the_gaps_of_workers_are_told_and_those_of_several_daemons_one_behind_the_other() {
+        let shown = json!([{"gaps": 3, "gaps_ns": 900_000, "gap_ns_max": 500_000}, {"gaps": 0}]);
+        let stalls = stalls_of(&shown);
+        assert_eq!((stalls.len(), stalls[0].count, stalls[0].longest_ns), (2, 3, 500_000));
+        assert_eq!(stalls[1].thread, "worker 1");
+        let usage = || Usage { stalls: stalls.clone(), ..Usage::default() };
+        let both = sum(vec![usage(), usage()]);
+        let threads: Vec<&str> = both.stalls.iter().map(|one| one.thread.as_str()).collect();
+        assert_eq!(threads, ["worker 0", "worker 1", "worker 2", "worker 3"]);
+        assert!(stalls_of(&Value::Null).is_empty());
     }
 
     #[test]

@@ -24,7 +24,7 @@ use function_kit::NetworkFunction;
 use measure::record::Check;
 use measure::{
     Conditions, DeviceCpu, Load, MeasureError, Measurer, PathFault, Population, Pps, SessionsThere,
-    Stage, Trial, Watch,
+    Stage, Stalls, Trial, Watch, validity,
 };
 use model_kit::{ConfigOf, Configured, Model};
 use packet::PortId;
@@ -406,6 +406,25 @@ fn account(trial: &mut Trial, before: &Usage, after: Usage) {
         stage
     };
     trial.stages = after.stages.into_iter().enumerate().map(stage).collect();
+    let gaps = |(index, now): (usize, Stalls)| stalled_since(before.stalls.get(index), now);
+    trial.stalls.extend(after.stalls.into_iter().enumerate().map(gaps));
+}
+
+/// Returns the gaps of a worker since an earlier reading. Of the longest one only that of the whole
+/// time is known: it is of this trial if it has grown, and no longer than all gaps of the trial. How
+/// deep the device's rings are is not known either, so all gaps count as long if one of them is.
+fn stalled_since(before: Option<&Stalls>, now: Stalls) -> Stalls {
+    let earlier = |of: fn(&Stalls) -> u64| before.map_or(0, of);
+    let total_ns = now.total_ns.saturating_sub(earlier(|stalls| stalls.total_ns));
+    let longest_ns = now.longest_ns.min(total_ns);
+    let is_long = longest_ns > validity::STALL_NS_HARMLESS;
+    Stalls {
+        count: now.count.saturating_sub(earlier(|stalls| stalls.count)),
+        total_ns,
+        longest_ns,
+        long_ns: if is_long { total_ns } else { 0 },
+        ..now
+    }
 }
 
 /// Returns a value of a function in the form of the daemon's configuration file and control.
@@ -443,3 +462,31 @@ const FRAME_BYTES_MIN: usize = 1514;
 /// Bytes of headers that a function may add to a frame: outer Ethernet, IPv6, UDP and tunnel
 /// headers.
 const HEADERS_ADDED: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gaps(count: u64, total_ns: u64, longest_ns: u64) -> Stalls {
+        let thread = "worker 0".to_owned();
+        Stalls { thread, count, total_ns, longest_ns, ..Stalls::default() }
+    }
+
+    #[test]
+    fn the_stalls_of_a_trial_are_those_since_it_began() {
+        let before = Usage { stalls: vec![gaps(5, 9_000_000, 8_000_000)], ..Usage::default() };
+        let of = |now: Stalls| {
+            let load = Load::PerInterface(Pps(1e6));
+            let mut trial = Trial::new(load, Duration::from_secs(1), 1e9);
+            account(&mut trial, &before, Usage { stalls: vec![now], ..Usage::default() });
+            let stalls = &trial.stalls[0];
+            (stalls.count, stalls.total_ns, stalls.longest_ns, stalls.long_ns)
+        };
+        assert_eq!(of(gaps(5, 9_000_000, 8_000_000)), (0, 0, 0, 0), "those were before");
+        assert_eq!(of(gaps(6, 9_050_000, 8_000_000)), (1, 50_000, 50_000, 0), "a ring takes it up");
+        let long = of(gaps(7, 12_000_000, 8_000_000));
+        assert_eq!(long, (2, 3_000_000, 3_000_000, 3_000_000));
+        let longest = of(gaps(6, 19_000_000, 10_000_000));
+        assert_eq!(longest, (1, 10_000_000, 10_000_000, 10_000_000));
+    }
+}

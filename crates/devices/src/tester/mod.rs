@@ -84,13 +84,15 @@ pub(crate) struct Task {
     pub path_failing: Option<PathFailing>,
     /// True if a device, which changes frames, is in the path.
     pub is_judging: bool,
+    /// The gap of a thread that the rings bridge at the rate of the load; zero if unknown.
+    pub bridged: Duration,
 }
 
 impl Task {
     /// Returns a task with the load only, through a device or a wire.
     pub fn plain(load: Load, duration: Duration, is_judging: bool) -> Task {
-        let (floods, path_failing) = ([None; 2], None);
-        Task { load, duration, subscribers_counted: 0, floods, path_failing, is_judging }
+        let (floods, path_failing, bridged) = ([None; 2], None, Duration::ZERO);
+        Task { load, duration, subscribers_counted: 0, floods, path_failing, is_judging, bridged }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::Gaps;
 use machine::clock::Clock;
+use measure::validity::STALL_NS_HARMLESS;
 use measure::{Load, MeasureError, SessionLoad, Stalls, Trial, TrialProgress, Watch, WorkerTime};
 use traffic::Workload;
 
@@ -83,7 +84,7 @@ pub(crate) fn carry_out_sessions<W: Workload, L: Link>(
     trial.sessions = Some(found.counts);
     trial.foreign = found.foreign;
     trial.tester = Some(usage.record(0));
-    trial.stalls.push(stalls("tester".to_owned(), found.gaps, &clock));
+    trial.stalls.push(stalls("tester".to_owned(), found.gaps, Duration::ZERO, &clock));
     Ok((trial, found.course))
 }
 
@@ -129,7 +130,7 @@ fn trial(findings: Findings, usage: &Usage, task: Task, clock: &Clock) -> Trial 
     trial.floods = findings.floods;
     trial.path_failure = findings.path_failure;
     trial.tester = Some(usage.record(0));
-    trial.stalls.push(stalls("tester".to_owned(), findings.gaps, clock));
+    trial.stalls.push(stalls("tester".to_owned(), findings.gaps, task.bridged, clock));
     trial
 }
 
@@ -186,16 +187,24 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Returns the stalls of a thread in the form of a trial record.
-pub(crate) fn stalls(thread: String, gaps: Gaps, clock: &Clock) -> Stalls {
+/// Returns the stalls of a thread in the form of a trial record. `bridged` is the gap that the rings
+/// of a trial bridge at its rate, or zero if that is not known; a few shorter ones in succession
+/// fill them as well.
+pub(crate) fn stalls(thread: String, gaps: Gaps, bridged: Duration, clock: &Clock) -> Stalls {
+    let harmless = Duration::from_nanos(STALL_NS_HARMLESS);
+    let long = clock.ticks(harmless.max(bridged / GAPS_THAT_FILL));
     Stalls {
         thread,
         count: gaps.count,
         total_ns: clock.nanos(gaps.total_ticks),
         longest_ns: clock.nanos(gaps.longest_ticks),
         threshold_ns: clock.nanos(engine::gaps::GAP_TICKS_MIN),
+        long_ns: clock.nanos(gaps.sum_from(long)),
     }
 }
+
+/// Number of gaps in close succession that are taken to fill a ring together.
+const GAPS_THAT_FILL: u32 = 4;
 
 pub(crate) fn device_error(error: impl std::fmt::Display) -> MeasureError {
     MeasureError::Device(error.to_string())

@@ -208,8 +208,7 @@ impl Running for Process {
             cpu_ns,
             cpu_of: format!("{} polling threads of testpmd", threads.unwrap_or_default()),
             resident_bytes: pages.map(|pages| pages * PAGE_BYTES),
-            drops: Vec::new(),
-            stages: Vec::new(),
+            ..Usage::default()
         }
     }
 

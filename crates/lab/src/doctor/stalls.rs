@@ -25,6 +25,10 @@ pub struct CoreStalls {
     /// Fraction of the time lost in gaps longer than `LONG_GAP_NS`, which a device's ring does not
     /// bridge.
     pub long_time_fraction: f64,
+    /// Number of gaps longer than [`LONG_GAP_NS`].
+    pub long: u64,
+    /// Number of gaps longer than [`UNBRIDGED_GAP_NS`].
+    pub unbridged: u64,
     /// Number of gaps by length, see [`BUCKET_LIMITS_NS`]; the last bucket holds all longer gaps.
     pub histogram: [u64; BUCKETS],
 }
@@ -38,6 +42,10 @@ pub const THRESHOLD_NS: u64 = 1_000;
 
 /// Shortest long gap, in nanoseconds: at 10 Mpps it fills a ring of 1024 frames.
 pub const LONG_GAP_NS: u64 = 100_000;
+
+/// Longest gap that the rings between tester and device bridge at any load, in nanoseconds. A trial
+/// that meets a longer one loses frames, and is repeated.
+pub const UNBRIDGED_GAP_NS: u64 = 5_000_000;
 
 /// Watches one core for `duration`, on a separate thread.
 pub fn watch(core: usize, duration: Duration, clock: &Clock) -> CoreStalls {
@@ -68,6 +76,8 @@ struct Gaps {
     total_ns: u64,
     long_ns: u64,
     longest_ns: u64,
+    long: u64,
+    unbridged: u64,
     histogram: [u64; BUCKETS],
 }
 
@@ -77,6 +87,8 @@ impl Gaps {
         self.total_ns += gap_ns;
         self.long_ns += if gap_ns > LONG_GAP_NS { gap_ns } else { 0 };
         self.longest_ns = self.longest_ns.max(gap_ns);
+        self.long += u64::from(gap_ns > LONG_GAP_NS);
+        self.unbridged += u64::from(gap_ns > UNBRIDGED_GAP_NS);
         self.histogram[BUCKET_LIMITS_NS.partition_point(|&limit| limit < gap_ns)] += 1;
     }
 
@@ -93,6 +105,8 @@ impl Gaps {
             },
             time_fraction: self.total_ns as f64 / duration_ns.max(1) as f64,
             long_time_fraction: self.long_ns as f64 / duration_ns.max(1) as f64,
+            long: self.long,
+            unbridged: self.unbridged,
             histogram: self.histogram,
         }
     }
@@ -119,6 +133,7 @@ mod tests {
         let result = gaps.result(0, true, 650_120_010);
         assert_eq!(result.histogram, [2, 1, 0, 1, 1]);
         assert_eq!((result.probe.count, result.probe.longest_ns), (5, 60_000_000));
+        assert_eq!((result.long, result.unbridged), (2, 1), "5 ms are bridged");
         assert!((result.time_fraction - 0.1).abs() < 1e-3);
         assert!(result.long_time_fraction < result.time_fraction);
     }

@@ -1,7 +1,7 @@
 //! From findings to sentences: what the machine is good for, and what to do about the rest.
 
 use super::findings::{Findings, Level, Verdict};
-use super::stalls::{LONG_GAP_NS, THRESHOLD_NS};
+use super::stalls::{LONG_GAP_NS, THRESHOLD_NS, UNBRIDGED_GAP_NS};
 
 /// The conclusions, in the order of the findings.
 pub(super) fn of(findings: &Findings) -> Vec<Verdict> {
@@ -75,16 +75,20 @@ fn noise(findings: &Findings) -> Option<Verdict> {
     let longest_ns = findings.stalls.iter().map(|one| one.probe.longest_ns).max()?;
     let seconds = worst.probe.duration_ns as f64 / 1e9;
     let what = format!(
-        "noise floor: core {} was lost for {:.2} % of the time ({:.0} gaps per second over {}), {} of \
-         it in gaps over {}, the longest {}; on this machine loss below {} is noise, and so are \
-         latency maxima below {}",
+        "noise floor: core {} was lost for {:.2} % of the time ({:.0} gaps per second over {}, the \
+         longest {}); it stalled for more than {} {}, {} of the time, and for more than {}, which \
+         rings do not bridge, {}; on this machine loss below {} is noise, and so are latency maxima \
+         below {}",
         worst.core,
         worst.time_fraction * 100.0,
         worst.probe.count as f64 / seconds,
         time(THRESHOLD_NS as f64),
-        parts(worst.long_time_fraction),
-        time(LONG_GAP_NS as f64),
         time(worst.probe.longest_ns as f64),
+        time(LONG_GAP_NS as f64),
+        often(worst.long, seconds),
+        parts(worst.long_time_fraction),
+        time(UNBRIDGED_GAP_NS as f64),
+        often(worst.unbridged, seconds),
         parts(worst.long_time_fraction),
         time(longest_ns as f64),
     );
@@ -137,6 +141,16 @@ fn memory(findings: &Findings) -> Option<Verdict> {
     )))
 }
 
+/// How often something happened: by the second, or as a number where it is rarer.
+fn often(count: u64, seconds: f64) -> String {
+    match count {
+        0 => format!("never in {seconds:.1} s"),
+        1 => format!("once in {seconds:.1} s"),
+        count if (count as f64) < 2.0 * seconds => format!("{count} times in {seconds:.1} s"),
+        count => format!("{:.0} times per second", count as f64 / seconds),
+    }
+}
+
 /// Formats a fraction like loss: in ppm while it is small.
 fn parts(fraction: f64) -> String {
     if fraction < 0.001 {
@@ -168,6 +182,14 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stalls_are_told_by_how_often_and_how_long() {
+        assert_eq!(often(0, 2.0), "never in 2.0 s");
+        assert_eq!(often(1, 2.0), "once in 2.0 s");
+        assert_eq!(often(3, 2.0), "3 times in 2.0 s");
+        assert_eq!(often(240, 2.0), "120 times per second");
+    }
 
     #[test]
     fn units_fit_their_values() {

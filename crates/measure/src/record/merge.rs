@@ -6,8 +6,8 @@
 //! whole not valid, rather than left out in silence.
 
 use super::{
-    Baseline, Bounds, Claim, ClaimLevel, Figure, GoalRecord, Limit, LimitKind, Outcome, Repetition,
-    Series, Spread, Validity,
+    Baseline, Bounds, Claim, ClaimLevel, Figure, GoalRecord, Limit, Outcome, Repetition, Series,
+    Spread, Validity,
 };
 use crate::statistics::median;
 use crate::{figure_words, validity};
@@ -46,6 +46,7 @@ pub fn merge(mut measured: Vec<Measured>) -> Option<Outcome> {
             merged.trials.push(trial);
         }
     }
+    merged.tell_imprecision();
     Some(merged)
 }
 
@@ -55,7 +56,7 @@ fn several(outcomes: &[Outcome]) -> Outcome {
     let figures = figures(outcomes);
     let lists: Vec<&[Limit]> = outcomes.iter().map(|o| o.validity.limits.as_slice()).collect();
     let mut limits = validity::summarise_lists(&lists, "repetitions");
-    limits.extend(spread(figures.first()));
+    limits.extend(validity::spread(figures.first().and_then(|figure| figure.spread)));
     Outcome {
         method: first.method.clone(),
         configuration: first.configuration.clone(),
@@ -73,6 +74,15 @@ fn several(outcomes: &[Outcome]) -> Outcome {
         trials: Vec::new(),
         validity: Validity::from_limits(limits),
         claims: claims(outcomes),
+    }
+}
+
+impl Outcome {
+    /// Says in the answer what makes a valid result imprecise.
+    pub(super) fn tell_imprecision(&mut self) {
+        if let Some(limit) = self.validity.imprecision() {
+            self.answer += &format!(" Valid, imprecise: {}.", limit.what);
+        }
     }
 }
 
@@ -192,8 +202,10 @@ fn nearest_to_median(outcomes: &[Outcome]) -> usize {
 fn baseline(outcomes: &[Outcome]) -> Option<Baseline> {
     let known: Vec<Baseline> = outcomes.iter().filter_map(|o| o.baseline).collect();
     let latencies: Vec<f64> = known.iter().filter_map(|b| b.latency_p50_ns).collect();
+    let rates: Vec<f64> = known.iter().map(|b| b.tester_pps).collect();
     Some(Baseline {
-        tester_pps: median(&known.iter().map(|b| b.tester_pps).collect::<Vec<_>>())?,
+        tester_pps: median(&rates)?,
+        spread: if rates.len() > 1 { Spread::of(&rates) } else { known[0].spread },
         latency_p50_ns: median(&latencies),
     })
 }
@@ -226,19 +238,6 @@ fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
     merged
 }
 
-/// A limit if the headline figure depends on the repetition.
-fn spread(headline: Option<&Figure>) -> Option<Limit> {
-    let width = headline?.spread?.relative_width();
-    (width > SPREAD_REMARKED).then(|| Limit {
-        kind: LimitKind::Spread,
-        invalidates: false,
-        what: format!("the repetitions differ by {:.0} % of the median", width * 100.0),
-        advice: "repeat more often, on a quieter machine; compare only beyond the confidence \
-                 interval"
-            .into(),
-    })
-}
-
 fn answer(outcomes: &[Outcome], headline: Option<&Figure>) -> String {
     let n = outcomes.len();
     let mut words = match headline.and_then(|figure| figure.spread.map(|spread| (figure, spread))) {
@@ -266,15 +265,12 @@ fn answer(outcomes: &[Outcome], headline: Option<&Figure>) -> String {
     words
 }
 
-/// Spread above which repetitions get a remark, as a fraction of their median.
-const SPREAD_REMARKED: f64 = 0.1;
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::record::{Column, TrialRecord};
+    use crate::record::{Column, LimitKind, TrialRecord};
     use crate::{Load, Trial};
 
     fn trial() -> TrialRecord {
@@ -346,6 +342,9 @@ mod tests {
         assert_eq!(trials, [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)]);
         let words = "Median of 3: throughput 4.25 Mpps, 95 % confidence interval ";
         assert!(merged.answer.starts_with(words), "{}", merged.answer);
+        let words =
+            " Valid, imprecise: the repetitions differ by 47 % of the median, more than 10 %.";
+        assert!(merged.answer.ends_with(words), "{}", merged.answer);
         let limits: Vec<LimitKind> = merged.validity.limits.iter().map(|l| l.kind).collect();
         assert_eq!(limits, [LimitKind::Spread], "from 4 to 6 is no single figure");
     }

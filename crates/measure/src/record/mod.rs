@@ -14,6 +14,7 @@ mod compare;
 mod distribution;
 mod host;
 mod merge;
+mod neighbours;
 mod outcome;
 mod paths;
 mod run;
@@ -27,6 +28,7 @@ pub use compare::{Addition, BENCHMARKS, SAME_WITHIN, additions, compare_runs, co
 pub use distribution::Distribution;
 pub use host::*;
 pub use merge::{Measured, merge};
+pub use neighbours::point_out_of_line;
 pub use outcome::*;
 pub use paths::{KnownPath, OPERATORS, PATHS};
 pub use run::*;

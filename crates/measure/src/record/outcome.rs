@@ -94,11 +94,15 @@ pub struct Column {
     pub unit: String,
 }
 
-/// Baseline: the maximum of the tester alone, with a wire in the device's place.
+/// Baseline: what the tester alone carries at a steady rate, with a wire in the device's place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
-    /// Frames per second per port and direction that the tester sent and received.
+    /// Frames per second per port and direction that the tester sent and received: the median at
+    /// the highest load that came back.
     pub tester_pps: f64,
+    /// Spread of this rate over its repetitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
     /// Median latency of the wire in nanoseconds, which every measured latency includes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p50_ns: Option<f64>,

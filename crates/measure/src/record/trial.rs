@@ -235,6 +235,10 @@ pub struct StallsRecord {
     pub longest_ns: u64,
     /// Shortest gap that is counted, in nanoseconds.
     pub threshold_ns: u64,
+    /// Sum of the gaps in which a ring may have run over, in nanoseconds; loss is explained by a
+    /// stall only as far as it fits into these.
+    #[serde(default)]
+    pub long_ns: u64,
 }
 
 /// CPU time of a worker.
@@ -410,6 +414,7 @@ impl From<&Stalls> for StallsRecord {
             total_ns: s.total_ns,
             longest_ns: s.longest_ns,
             threshold_ns: s.threshold_ns,
+            long_ns: s.long_ns,
         }
     }
 }

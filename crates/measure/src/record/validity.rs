@@ -59,6 +59,8 @@ pub enum LimitKind {
     Clock,
     /// Repetitions differ by more than the precision of the figure.
     Spread,
+    /// The figure does not fit the one at a neighbouring frame size.
+    OutOfLine,
     /// The search ended without both bounds, or the confirmation failed.
     Search,
     /// Frames came back wrong, at the wrong port, or twice.
@@ -70,6 +72,23 @@ pub enum LimitKind {
 }
 
 impl Validity {
+    /// What makes a valid result imprecise: repetitions that spread by more than
+    /// [`SPREAD_MAX`](crate::validity::SPREAD_MAX), or a figure that does not fit its neighbours.
+    pub fn imprecision(&self) -> Option<&Limit> {
+        let is_spread =
+            |limit: &&Limit| matches!(limit.kind, LimitKind::Spread | LimitKind::OutOfLine);
+        self.limits.iter().filter(|_| self.valid).find(is_spread)
+    }
+
+    /// Whether the figures can be relied on, in words.
+    pub fn words(&self) -> &'static str {
+        match (self.valid, self.imprecision()) {
+            (true, None) => "valid",
+            (true, Some(_)) => "valid, imprecise",
+            (false, _) => "not valid",
+        }
+    }
+
     /// A validity that is false if one of the limits invalidates.
     pub fn from_limits(limits: Vec<Limit>) -> Self {
         Self { valid: !limits.iter().any(|l| l.invalidates), limits }

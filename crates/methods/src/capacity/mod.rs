@@ -37,7 +37,7 @@ use config::NAME;
 pub use config::{Config, Frames};
 use rates::{packets, rate, ticks, wall_clock_pps};
 
-use crate::figures::{KnownFigure, known, over_repetitions as figure, spread_limit};
+use crate::figures::{KnownFigure, known, over_repetitions as figure};
 use crate::method::{Session, to_value};
 use crate::{Entry, Method, Observer, Step};
 
@@ -266,7 +266,7 @@ fn own_limits(cold: &[Trial], hot: &[Trial], figures: &[Figure]) -> Vec<Limit> {
         figure.spread
     });
     let widest = widest.max_by(|a, b| a.relative_width().total_cmp(&b.relative_width()));
-    limits.extend(spread_limit(widest));
+    limits.extend(validity::spread(widest));
     limits
 }
 

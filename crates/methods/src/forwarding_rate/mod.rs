@@ -31,7 +31,7 @@ use config::NAME;
 
 use crate::claims::claim;
 use crate::figures::{
-    KnownFigure, LATENCIES, device_times, interface_words, known, over_repetitions, spread_limit,
+    KnownFigure, LATENCIES, device_times, interface_words, known, over_repetitions,
 };
 use crate::method::{Session, TESTER_ALONE, to_value};
 use crate::{Entry, Method, Observer, Step, baseline};
@@ -57,7 +57,9 @@ impl Method for Config {
     }
 
     fn time_bound(&self) -> Duration {
-        TESTER_ALONE + self.warm_up.duration() + self.duration.duration() * self.repetitions
+        baseline::time(TESTER_ALONE)
+            + self.warm_up.duration()
+            + self.duration.duration() * self.repetitions
     }
 
     fn run(
@@ -79,15 +81,15 @@ impl Method for Config {
             let step = Step::new("repetition", left as usize, each * left, None);
             trials.push(session.trial(load, each, step)?);
         }
-        let records = session.records;
         let mut figures = figures(&trials);
+        let headline = figures.iter().find(|f| f.name == "forwarding_rate").map(|f| f.value);
+        let baseline = session.confirmed(baseline, headline, TESTER_ALONE)?;
+        let records = session.records;
         figures.extend(device_times(&records[warm_ups..]));
         let measured: Vec<_> = records[warm_ups..].iter().collect();
         let mut limits = limits(validity::summarise(&measured), &figures);
-        let headline = figures.iter().find(|f| f.name == "forwarding_rate").map(|f| Pps(f.value));
-        limits.extend(
-            baseline.zip(headline).and_then(|(b, rate)| baseline::limit(b, self.rate, rate)),
-        );
+        let limit = |(b, rate)| baseline::limit(b, self.rate, Pps(rate));
+        limits.extend(baseline.zip(headline).and_then(limit));
         let validity = Validity::from_limits(limits);
         let at_maximum = trials.iter().all(validity::tester_fell_short);
         Ok(Outcome {
@@ -156,7 +158,7 @@ fn limits(mut of_trials: Vec<Limit>, figures: &[Figure]) -> Vec<Limit> {
             .into();
     }
     let headline = figures.iter().find(|f| f.name == "forwarding_rate");
-    of_trials.extend(spread_limit(headline.and_then(|f| f.spread)));
+    of_trials.extend(validity::spread(headline.and_then(|f| f.spread)));
     of_trials
 }
 

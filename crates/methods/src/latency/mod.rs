@@ -33,7 +33,7 @@ use crate::claims::claim;
 use crate::figures::{KnownFigure, interface_words, known};
 use crate::method::{STALL_REPEATS, Session, TESTER_ALONE, to_value};
 use crate::reference::{self, Throughput};
-use crate::{Entry, Method, Observer, Step};
+use crate::{Entry, Method, Observer, Step, baseline};
 
 /// Entry of the registry.
 pub const ENTRY: Entry = Entry {
@@ -57,7 +57,7 @@ impl Method for Config {
 
     fn time_bound(&self) -> Duration {
         reference::throughput_time(self.of, &self.search)
-            .saturating_add(TESTER_ALONE * 2)
+            .saturating_add(baseline::time(TESTER_ALONE) + TESTER_ALONE)
             .saturating_add(self.rounds_time() * (1 + STALL_REPEATS))
     }
 
@@ -100,7 +100,8 @@ impl Config {
             Some(baseline) => Some(baseline),
             None => session.tester_alone(self.search.max_rate, TESTER_ALONE)?,
         };
-        let half = session.tester_alone(Pps(pps / 2.0), TESTER_ALONE)?;
+        let half = session.wire(Pps(pps / 2.0), TESTER_ALONE)?;
+        let half = half.and_then(|trial| baseline::of(std::slice::from_ref(&trial)));
         Ok(most
             .zip(half)
             .map(|(most, half)| Baseline { latency_p50_ns: half.latency_p50_ns, ..most }))
@@ -217,7 +218,7 @@ fn unless_stalled(
 ) -> Result<Trial, MeasureError> {
     let mut trial = session.trial(load, duration, step.clone())?;
     for _ in 0..STALL_REPEATS {
-        if !validity::stalls_explain_loss(&trial) {
+        if !validity::stalls_explain_miss(&trial) {
             break;
         }
         trial = session.trial(load, duration, step.clone())?;

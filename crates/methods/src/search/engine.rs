@@ -122,7 +122,9 @@ pub(crate) struct Found {
     pub(crate) upper: Vec<usize>,
     /// The conditional throughput, if the search is MLRsearch.
     pub(crate) conditional_pps: Option<f64>,
-    /// Why the search ended, and which trials decided.
+    /// Why the search ended, and after how many trials.
+    pub(crate) why: String,
+    /// The same, and which trials decided.
     pub(crate) ended: String,
 }
 
@@ -157,12 +159,20 @@ impl<'s, 'a> Engine<'s, 'a> {
     }
 
     pub(crate) fn trials_left(&self) -> usize {
-        self.settings.trials_max.saturating_sub(self.session.records.len() - self.first)
+        self.settings.trials_max.saturating_sub(self.spent(false).0)
     }
 
     pub(crate) fn time_left(&self) -> Duration {
-        let spent = self.session.records[self.first..].iter().map(|r| r.intended_ns).sum();
-        self.settings.time_max.saturating_sub(Duration::from_nanos(spent))
+        self.settings.time_max.saturating_sub(self.spent(false).1)
+    }
+
+    /// Number and duration of the trials so far: of those that a stall had repeated, which have a
+    /// budget of the same size beside the search's, or of all others.
+    fn spent(&self, stalled: bool) -> (usize, Duration) {
+        let is_meant = |r: &&TrialRecord| (r.purpose == STALL_REPETITION) == stalled;
+        let trials = self.session.records[self.first..].iter().filter(is_meant);
+        let time = trials.clone().map(|record| record.intended_ns).sum();
+        (trials.count(), Duration::from_nanos(time))
     }
 
     /// Whether the budget permits this number of further trials with this total duration.
@@ -170,30 +180,40 @@ impl<'s, 'a> Engine<'s, 'a> {
         time <= self.time_left() && self.trials_left() >= trials
     }
 
-    /// Why a search ended although it needed another trial.
-    pub(crate) fn exhausted(&self) -> String {
-        if self.trials_left() == 0 || self.time_left() > self.settings.time_max / 10 {
+    /// Whether the budget of repetitions permits one of this duration.
+    fn room_to_repeat(&self, time: Duration) -> bool {
+        let (trials, spent) = self.spent(true);
+        spent.saturating_add(time) <= self.settings.time_max && trials < self.settings.trials_max
+    }
+
+    /// Why a search ended although it needed this time for this number of trials.
+    pub(crate) fn exhausted(&self, (time, trials): (Duration, usize)) -> String {
+        if self.trials_left() < trials && time <= self.time_left() || self.trials_left() == 0 {
             format!("max-trials ({}) was reached", self.settings.trials_max)
         } else {
             format!("max-search-time ({:.0} s) was reached", self.settings.time_max.as_secs_f64())
         }
     }
 
-    /// Makes a trial of a load, and repeats it while a stall explains its loss, as far as the
-    /// budget permits with `reserve` left. Returns the last trial with its index.
+    /// Makes a trial of a load, and repeats it up to `stall_repeats` times while a stall explains
+    /// its loss, as far as the budget of repetitions permits. Returns the last trial with its
+    /// index.
     pub(crate) fn trial(
         &mut self,
         load: f64,
         duration: Duration,
         step: Step,
         stall_repeats: u32,
-        reserve: Reserve,
     ) -> Result<(usize, Trial), MeasureError> {
-        let fits =
-            |n: &u32| self.room_for(duration * (n + 1) + reserve.0, *n as usize + 1 + reserve.1);
-        let repeats = (1..=stall_repeats).take_while(fits).count() as u32;
         let load = Load::PerInterface(Pps(load));
-        let trial = self.session.trial_unless_stalled(load, duration, step, repeats)?;
+        let again = Step { purpose: STALL_REPETITION.into(), ..step.clone() };
+        let mut trial = self.session.trial(load, duration, step)?;
+        for _ in 0..stall_repeats {
+            if !validity::stalls_explain_miss(&trial) || !self.room_to_repeat(duration) {
+                break;
+            }
+            trial = self.session.trial(load, duration, again.clone())?;
+        }
         Ok((self.session.records.len() - 1, trial))
     }
 
@@ -211,7 +231,7 @@ impl<'s, 'a> Engine<'s, 'a> {
         let mut step = step.clone();
         let mut tally = Tally::default();
         loop {
-            let (index, trial) = self.trial(load, duration, step.clone(), 0, reserve)?;
+            let (index, trial) = self.trial(load, duration, step.clone(), 0)?;
             tally.trials += 1;
             let next = match goal.missed(&trial) {
                 None => {
@@ -219,7 +239,7 @@ impl<'s, 'a> Engine<'s, 'a> {
                     let short = validity::tester_fell_short(&trial) && !goal.unsent_is_loss;
                     let sent = if short { rate_pps(&self.session.records[index]) } else { load };
                     self.passed.push((sent, index));
-                    self.after_pass(&mut tally, short.then_some(sent), is_final)
+                    self.after_pass(&mut tally, &trial, short.then_some(sent), is_final)
                 }
                 Some(why) => {
                     self.failed.insert(index, why);
@@ -227,11 +247,20 @@ impl<'s, 'a> Engine<'s, 'a> {
                 }
             };
             match next {
-                Some(purpose) if self.room_for(duration + reserve.0, 1 + reserve.1) => {
+                Some(purpose) if self.has_room_again(purpose, duration, reserve) => {
                     step.purpose = purpose.into();
                 }
                 _ => return Ok(tally.tried(self.settings.attempts)),
             }
+        }
+    }
+
+    /// Whether the budget permits another trial at a load: one that a stall had repeated is paid
+    /// from that of repetitions.
+    fn has_room_again(&self, purpose: &str, time: Duration, reserve: Reserve) -> bool {
+        match purpose {
+            STALL_REPETITION => self.room_to_repeat(time),
+            _ => self.room_for(time + reserve.0, 1 + reserve.1),
         }
     }
 
@@ -240,6 +269,7 @@ impl<'s, 'a> Engine<'s, 'a> {
     fn after_pass(
         &self,
         tally: &mut Tally,
+        trial: &Trial,
         short: Option<f64>,
         is_final: bool,
     ) -> Option<&'static str> {
@@ -247,42 +277,50 @@ impl<'s, 'a> Engine<'s, 'a> {
             None => tally.passes += 1,
             Some(sent) => tally.most_sent = tally.most_sent.max(sent),
         }
+        if short.is_some() && self.is_excused(tally, trial) {
+            return Some(STALL_REPETITION);
+        }
         let worst_of = matches!(self.settings.attempts, Attempts::WorstOf(_));
         let again = match (short, worst_of) {
             (None, worst_of) => worst_of,
             // Only a long trial is worth repeating for it: a gap may have held the tester up.
             (Some(_), _) => is_final,
         };
-        let counted = if worst_of { tally.trials - tally.stalled } else { tally.trials };
+        let counted = tally.trials - tally.stalled;
         (again && counted < self.settings.attempts.most()).then_some("verification")
     }
 
-    /// The purpose of the next trial at a load after a failure; none if the load is decided.
+    /// Whether a stall explains all that a trial lacks, and the load has not been excused as often as
+    /// it may be; it is then counted.
+    fn is_excused(&self, tally: &mut Tally, trial: &Trial) -> bool {
+        let excused =
+            tally.stalled < self.settings.stall_repeats && validity::stalls_explain_miss(trial);
+        tally.stalled += u32::from(excused);
+        excused
+    }
+
+    /// The purpose of the next trial at a load after a failure; none if the load is decided. A
+    /// failure that a stall explains is repeated first, and then counts neither as a failure nor as
+    /// one of the attempts.
     fn after_failure(&self, tally: &mut Tally, trial: &Trial) -> Option<&'static str> {
-        let stalled = validity::stalls_explain_loss(trial);
+        if self.is_excused(tally, trial) {
+            return Some(STALL_REPETITION);
+        }
+        tally.failures += 1;
+        let counted = tally.trials - tally.stalled;
         let verified = match self.settings.attempts {
             Attempts::Verified { up_to, .. } if up_to.is_exceeded_by(trial) => false,
             Attempts::WorstOf(_) => false,
-            attempts => tally.trials < attempts.most(),
+            attempts => counted < attempts.most(),
         };
-        let repeated = match self.settings.attempts {
-            Attempts::WorstOf(_) => tally.stalled,
-            _ => tally.trials - 1,
-        };
-        let excused = stalled && repeated < self.settings.stall_repeats;
-        tally.stalled += u32::from(excused);
-        tally.failures += u32::from(!excused);
-        match (verified || excused, stalled) {
-            (false, _) => None,
-            (true, true) => Some(STALL_REPETITION),
-            (true, false) => Some("verification"),
-        }
+        verified.then_some("verification")
     }
 
     /// The result for a record.
     ///
-    /// An upper bound that only the tester could not send is not a bound of the device: the result
-    /// is then irregular.
+    /// The lower bound is what was really offered in the trial that confirms it. An upper bound
+    /// that only the tester could not send is not a bound of the device: the result is then
+    /// irregular.
     pub(crate) fn found(&self, mut bounds: Bounds, confirmed: bool, why: &str) -> Found {
         let passed = self.passed.iter().filter(|(load, _)| Some(*load) == bounds.lower_pps);
         let lower: Vec<usize> = passed.map(|(_, index)| *index).collect();
@@ -294,16 +332,19 @@ impl<'s, 'a> Engine<'s, 'a> {
         let tried = self.session.records[self.first..].iter();
         let upper: Vec<usize> = tried.filter(is_upper).map(|record| record.index).collect();
         bounds.regular &= upper.last().is_none_or(|index| self.failed.contains_key(index));
-        let mut ended = format!("{why} after {} trials", self.session.records.len() - self.first);
-        if let (Some(index), Some(load)) = (lower.last(), bounds.lower_pps) {
+        let best = lower.last().copied();
+        let offered = best.and_then(|index| self.session.records.get(index)).map(rate_pps);
+        bounds.lower_pps = bounds.lower_pps.map(|load| load.min(offered.unwrap_or(load)));
+        let why = format!("{why} after {} trials", self.session.records.len() - self.first);
+        let mut ended = why.clone();
+        if let (Some(index), Some(load)) = (best, bounds.lower_pps) {
             ended += &format!("; trial {index} passed at {}", Pps(load));
         }
         if let (Some(index), Some(load)) = (upper.last(), bounds.upper_pps) {
             let why = self.failed.get(index).map_or("the tester sent less", String::as_str);
             ended += &format!("; trial {index} failed at {}: {why}", Pps(load));
         }
-        let best = lower.last().copied();
-        Found { bounds, confirmed, best, lower, upper, conditional_pps: None, ended }
+        Found { bounds, confirmed, best, lower, upper, conditional_pps: None, why, ended }
     }
 }
 
@@ -400,12 +441,14 @@ mod tests {
     #[test]
     fn a_stall_excuses_a_failure_as_often_as_allowed() {
         let stalled = || Simulated::fixed(2e6).stalling(1.0, 9_000_000);
+        // Those that are excused are no attempts, so that all attempts follow.
         for (attempts, trials) in
-            [(verified(0, 1.0), 3), (verified(4, 1.0), 5), (Attempts::WorstOf(2), 3)]
+            [(verified(0, 1.0), 3), (verified(4, 1.0), 7), (Attempts::WorstOf(2), 3)]
         {
             let (tried, purposes) = try_load(attempts, 2, 99, stalled());
             assert_eq!((tried, purposes.len()), (Tried::Failed, trials), "{attempts:?}");
-            assert!(purposes[1..].iter().all(|p| p == STALL_REPETITION), "{purposes:?}");
+            assert!(purposes[1..3].iter().all(|p| p == STALL_REPETITION), "{purposes:?}");
+            assert!(purposes[3..].iter().all(|p| p == "verification"), "{purposes:?}");
         }
         // The first two trials stall, those after them do not.
         let seed = (0..1000)
@@ -417,7 +460,9 @@ mod tests {
         let device = || Simulated::fixed(2e6).stalling(0.5, 9_000_000).seeded(seed);
         assert_eq!(try_load(verified(0, 1.0), 2, 99, device()).0, Tried::Passed);
         assert_eq!(try_load(verified(0, 1.0), 1, 99, device()).0, Tried::Failed);
-        assert_eq!(try_load(verified(0, 1.0), 2, 2, device()).0, Tried::Failed, "no room");
+        // They have a budget of their own, which is as large as the search's.
+        assert_eq!(try_load(verified(0, 1.0), 2, 2, device()).0, Tried::Passed);
+        assert_eq!(try_load(verified(0, 1.0), 2, 1, device()).0, Tried::Failed, "no room");
     }
 
     #[test]

@@ -54,6 +54,28 @@ impl Grid {
         self.end();
     }
 
+    /// The lowest value of the grid.
+    pub(crate) fn first(&self) -> f64 {
+        self.value(0)
+    }
+
+    /// Whether no value passed and the lowest one was not tried.
+    pub(crate) fn is_open_below(&self) -> bool {
+        self.passed.is_none() && self.failed != Some(0)
+    }
+
+    /// Records that the lowest value passed, out of turn.
+    pub(crate) fn first_passed(&mut self) {
+        self.passed = self.passed.max(Some(0));
+        self.over |= self.failed == Some(1);
+    }
+
+    /// Records that the lowest value failed, out of turn: the search is over.
+    pub(crate) fn first_failed(&mut self) {
+        self.failed = Some(0);
+        self.over = true;
+    }
+
     /// The highest value that passed.
     pub(crate) fn lower(&self) -> Option<f64> {
         self.passed.map(|step| self.value(step))

@@ -14,18 +14,20 @@
 //! trial and decides on all of them (a step ends as soon as its trials have decided it, which
 //! changes no result).
 //!
-//! **Budget.** Every search ends with its trials or its time, whichever is first; repetitions
-//! count. What is certain by then is the result, marked as irregular.
+//! **Budget.** Every search ends with its trials or its time, whichever is first; repetitions after
+//! loss count, those for stalls have a budget of the same size of their own. What is certain by then
+//! is the result, marked as irregular. Until a load has passed, a part is kept for the lowest one.
 //!
 //! **Short trials.** A tester that sent less than `validity::TESTER_SENT_MIN` of a load did not
 //! offer it: what it sent and what passed of that is a lower bound, the load itself an upper one,
-//! and the result says "at least". A goal may instead count what was not sent as lost, as the
-//! MLRsearch draft recommends (`unsent_is_loss`).
+//! and the result says "at least". Within that tolerance, too, a lower bound is what was sent. A
+//! goal may instead count what was not sent as lost, as the MLRsearch draft recommends
+//! (`unsent_is_loss`).
 //!
-//! **Stalls.** A trial is repeated, a few times at most for a load, while all of its loss fits into
-//! time in which a thread did not run; the last repetition counts, the ones before are in the
-//! record and in no decision. So a search is blind to a device that stalls itself rarely, and sees
-//! one that does so in every trial. A claim names such repetitions.
+//! **Stalls.** A trial is repeated, a few times at most for a load, while all of its loss and what
+//! the tester did not send fits into stalls that fill a ring; the last repetition counts, the ones
+//! before are in the record and in no decision. So a search is blind to a device that stalls itself
+//! rarely, and sees one that does so in every trial. A claim names such repetitions.
 //!
 //! **Not here.** Loss below a lower bound is never looked for. Repeating whole searches is the
 //! bench's matter.

@@ -32,7 +32,7 @@ pub(crate) fn search(
     let settings = engine.settings;
     let guess = settings.guess_pps;
     let bisection = Bisection::new(settings.min_pps, settings.max_pps, lengths.precision, guess);
-    let mut search = Search { engine, goal, lengths, bisection, doubting: false };
+    let mut search = Search { engine, goal, lengths, bisection, doubting: false, exhausted: None };
     search.run()?;
     Ok(search.found())
 }
@@ -44,6 +44,8 @@ struct Search<'g, 's, 'a> {
     bisection: Bisection,
     /// Whether a confirmation failed, so that only long trials count.
     doubting: bool,
+    /// Why the search ended early, if it did.
+    exhausted: Option<String>,
 }
 
 impl Search<'_, '_, '_> {
@@ -51,6 +53,7 @@ impl Search<'_, '_, '_> {
         let Lengths { brief, confirming, .. } = self.lengths;
         while let Some(load) = self.bisection.next() {
             if !self.engine.room_for(brief + confirming, 2) {
+                self.exhausted = Some(self.engine.exhausted((brief + confirming, 2)));
                 break;
             }
             match self.try_load(load, brief, "search")? {
@@ -107,6 +110,7 @@ impl Search<'_, '_, '_> {
         let long = self.lengths.confirming;
         while let Some(load) = self.bisection.next() {
             if !self.engine.room_for(long, 1) {
+                self.exhausted = Some(self.engine.exhausted((long, 1)));
                 break;
             }
             let passed = match self.try_load(load, long, "confirmation")? {
@@ -157,7 +161,10 @@ impl Search<'_, '_, '_> {
         let bounds = self.bisection.bounds();
         let confirmed = self.bisection.is_confirmed();
         let why = match (bounds.lower_pps, bounds.upper_pps, self.bisection.next()) {
-            (_, _, Some(_)) => self.engine.exhausted(),
+            (_, _, Some(_)) => {
+                let needed = (self.lengths.confirming, 1);
+                self.exhausted.clone().unwrap_or_else(|| self.engine.exhausted(needed))
+            }
             (None, _, None) => "even min-rate failed".to_owned(),
             (Some(_), None, None) => "even max-rate passed".to_owned(),
             (Some(_), Some(_), None) => "the bounds were close enough".to_owned(),

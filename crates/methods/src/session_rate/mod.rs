@@ -36,7 +36,7 @@ use crate::figures::{KnownFigure, known};
 use crate::method::{STALL_REPETITION, Session, TESTER_ALONE, to_value};
 use crate::search::Bisection;
 use crate::sessions::{Verified, sessions_words, there, time_spent};
-use crate::{Entry, Method, Observer, Step};
+use crate::{Entry, Method, Observer, Step, baseline};
 
 /// Entry of the registry.
 pub const ENTRY: Entry = Entry {
@@ -62,7 +62,7 @@ impl Method for Config {
         self.max_search_time
             .duration()
             .saturating_add(self.trial_time())
-            .saturating_add(TESTER_ALONE)
+            .saturating_add(baseline::time(TESTER_ALONE))
     }
 
     fn run(

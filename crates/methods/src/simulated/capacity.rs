@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use measure::{Direction, Load, Stage, StageRole, Stalls, Trial, WorkerTime};
+use measure::{Direction, Load, Stage, StageRole, Stalls, Trial, WorkerTime, validity};
 
 use super::latency::{self, latency};
 use super::random::SplitMix;
@@ -61,6 +61,10 @@ impl Capacity {
 pub(super) struct Forwarding {
     pub(super) capacity: Capacity,
     pub(super) tester_pps_max: f64,
+    /// Part of the tester's rate that a wire carries.
+    pub(super) wire_share: f64,
+    /// Part of that which it carries of a higher load.
+    pub(super) flooded_share: f64,
     pub(super) random: SplitMix,
 }
 
@@ -125,10 +129,16 @@ impl Forwarding {
     }
 
     /// A wire in the device's place: it forwards everything that the tester sends.
-    pub(super) fn wire(&self, load: Load, sent_pps: f64, duration: Duration) -> Trial {
+    pub(super) fn wire(&self, load: Load, duration: Duration) -> Trial {
         let seconds = duration.as_secs_f64();
-        let intended = (load.rate().map_or(0.0, |rate| rate.0) * seconds).round() as u64;
-        let sent = intended.min((sent_pps * seconds) as u64);
+        let asked_pps = load.rate().map_or(0.0, |rate| rate.0);
+        let most_pps = self.tester_pps_max * self.wire_share;
+        let sent_pps = match asked_pps > most_pps {
+            true => most_pps * self.flooded_share,
+            false => asked_pps,
+        };
+        let intended = (asked_pps * seconds).round() as u64;
+        let sent = intended.min((sent_pps * seconds).round() as u64);
         let direction = |name: &str| Direction {
             name: name.into(),
             intended,
@@ -168,6 +178,7 @@ pub(super) fn stalls(stall_ns: u64) -> Stalls {
         total_ns: stall_ns,
         longest_ns: stall_ns,
         threshold_ns: 10_000,
+        long_ns: if stall_ns > validity::STALL_NS_HARMLESS { stall_ns } else { 0 },
     }
 }
 

@@ -72,6 +72,8 @@ impl Simulated {
             forwarding: Forwarding {
                 capacity: Capacity::fixed(capacity_pps),
                 tester_pps_max: f64::INFINITY,
+                wire_share: 1.0,
+                flooded_share: 1.0,
                 random: SplitMix(1),
             },
             buffer: Buffer::default(),
@@ -93,6 +95,18 @@ impl Simulated {
     /// Limits the tester's rate per port and direction.
     pub fn tester_limited(mut self, pps: f64) -> Self {
         self.forwarding.tester_pps_max = pps;
+        self
+    }
+
+    /// Makes the wire in the device's place carry this fraction of the tester's rate only.
+    pub fn slow_wire(mut self, share: f64) -> Self {
+        self.forwarding.wire_share = share;
+        self
+    }
+
+    /// Makes the wire carry this fraction only while it is asked for more than the tester's rate.
+    pub fn flooded_wire(mut self, share: f64) -> Self {
+        self.forwarding.flooded_share = share;
         self
     }
 
@@ -387,8 +401,7 @@ impl Measurer for Simulated {
         duration: Duration,
         _: &mut dyn Watch,
     ) -> Result<Option<Trial>, MeasureError> {
-        let sent_pps = rate.0.min(self.forwarding.tester_pps_max);
-        Ok(Some(self.forwarding.wire(Load::PerInterface(rate), sent_pps, duration)))
+        Ok(Some(self.forwarding.wire(Load::PerInterface(rate), duration)))
     }
 
     fn floods(&self) -> Vec<&'static str> {

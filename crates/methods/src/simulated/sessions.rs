@@ -143,7 +143,9 @@ impl Table {
             let thread = "worker 0".into();
             let (total_ns, longest_ns) = (ns, ns);
             let threshold_ns = 10_000;
-            trial.stalls.push(Stalls { thread, count: 1, total_ns, longest_ns, threshold_ns });
+            let long_ns = total_ns;
+            let stalls = Stalls { thread, count: 1, total_ns, longest_ns, threshold_ns, long_ns };
+            trial.stalls.push(stalls);
         }
         let (without, each) = self.behaviour.bytes;
         trial.resident_bytes = Some(without + each * self.open);

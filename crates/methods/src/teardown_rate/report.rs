@@ -6,7 +6,7 @@ use measure::{Nanos, validity};
 use super::{CLAUSE, Closing, Config, NAME};
 use crate::Method;
 use crate::claims::claim;
-use crate::figures::{over_repetitions, spread_limit};
+use crate::figures::over_repetitions;
 use crate::sessions::{answered, rate_words, sessions_words};
 
 impl Config {
@@ -43,7 +43,7 @@ impl Config {
         let decisive: Vec<&TrialRecord> =
             closings.iter().filter_map(|closing| records.get(closing.index)).collect();
         let mut limits = validity::summarise(&decisive);
-        limits.extend(spread_limit(figures.first().and_then(|figure| figure.spread)));
+        limits.extend(validity::spread(figures.first().and_then(|figure| figure.spread)));
         let unopened: u64 = closings.iter().map(|closing| closing.unopened).sum();
         if unopened > 0 {
             limits.push(Limit::of_search(

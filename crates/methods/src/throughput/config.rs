@@ -11,6 +11,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::goals::Goals;
+use crate::baseline;
 use crate::search::mlr::Pace;
 use crate::search::rfc2544::Lengths;
 use crate::search::{Attempts, Goal, LossLimit, STEPS_MAX, Settings};
@@ -74,12 +75,12 @@ pub struct Config {
     /// counts.
     #[schemars(range(max = 10))]
     pub repeat_stalled: u32,
-    /// Number of coarser targets before each goal, with wider bounds and shorter sums
-    /// (`mlrsearch`).
+    /// Number of coarser targets before each goal, each with bounds twice as wide and a shorter
+    /// duration sum (`mlrsearch`).
     #[schemars(range(max = 10))]
     pub preceding_targets: u32,
-    /// Factor by which each preceding target is wider than the next, and by which distances to the
-    /// next load grow (`mlrsearch`).
+    /// Factor by which the distance to the next load grows while a bound is missing
+    /// (`mlrsearch`).
     #[schemars(range(min = 1.0, max = 100.0))]
     pub expansion_coefficient: f64,
     /// Whether a goal that fails at `min-rate` ends the search for all goals (`mlrsearch`).
@@ -87,18 +88,20 @@ pub struct Config {
     /// Duration of a trial at `max-rate` before the search; its forwarded rate is the first load of
     /// the search. 0 omits it.
     pub warm_up: Seconds,
-    /// Duration of the baseline trial before the warm-up: the tester alone at `max-rate`, with a
-    /// wire in place of the device, if the device supports it. 0 omits it.
+    /// Duration of the baseline trials before the warm-up: the tester alone, with a wire in place of
+    /// the device, if the device supports it. Up to 15 trials find and repeat the highest load that
+    /// comes back; those of the search take half as long. 0 omits them.
     pub tester_alone: Seconds,
     /// Number of subscribers that are observed if a goal has a `policer-error`.
     #[schemars(range(min = 1, max = 100_000))]
     pub subscribers_counted: u32,
-    /// Largest number of trials, including repetitions and confirmations; for each goal separately,
-    /// with `mlrsearch` for all goals together.
+    /// Largest number of trials, including confirmations and repetitions after loss; for each goal
+    /// separately, with `mlrsearch` for all goals together. As many again may be repetitions of
+    /// trials whose loss a stall explains.
     #[schemars(range(min = 2, max = 10_000))]
     pub max_trials: u32,
-    /// Largest total duration of the trials, counted like `max-trials`; time for a confirmation is
-    /// always reserved.
+    /// Largest total duration of the trials, counted like `max-trials`. Time for a confirmation is
+    /// always reserved, and time for `min-rate` until a load has passed.
     pub max_search_time: Seconds,
 }
 
@@ -193,6 +196,11 @@ impl Config {
         self.search == Search::Mlrsearch
     }
 
+    /// The lowest load of the search on each interface.
+    pub(super) fn lowest(&self) -> Pps {
+        if self.search == Search::Tst009 { self.step_rate } else { self.min_rate }
+    }
+
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let checks = [
             (self.max_rate >= self.min_rate, "max-rate", "must not be below min-rate"),
@@ -279,8 +287,10 @@ impl Config {
     /// Upper bound of the duration of all trials.
     pub(super) fn time_bound(&self) -> Duration {
         let searches = if self.is_mlr() { 1 } else { self.resolved().len() as u32 };
-        let all = self.max_search_time.duration().saturating_mul(searches);
-        all.saturating_add(self.tester_alone.duration())
+        // What a stall had repeated has a budget of its own, as large as the search's.
+        let budgets = if self.repeat_stalled > 0 { 2 } else { 1 };
+        let all = self.max_search_time.duration().saturating_mul(searches * budgets);
+        all.saturating_add(baseline::time(self.tester_alone.duration()))
     }
 }
 

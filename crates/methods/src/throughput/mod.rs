@@ -109,6 +109,8 @@ impl Config {
             }
             _ => self.one_by_one(goals, guess, session)?,
         };
+        let most = found.iter().filter_map(|found| found.bounds.lower_pps).max_by(f64::total_cmp);
+        let baseline = session.confirmed(baseline, most, self.tester_alone.duration())?;
         Ok((found, baseline))
     }
 

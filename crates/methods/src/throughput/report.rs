@@ -29,6 +29,7 @@ pub(super) fn outcome(
     // There is a goal always: a configuration without any has that of its loss tolerance.
     let Some(head) = all.first() else { return Outcome::default() };
     let mut limits = head.limits();
+    limits.extend(repeated(config, &trials));
     limits.extend(all[1..].iter().filter_map(Reached::remark));
     let answers: Vec<String> =
         std::iter::once(head.answer()).chain(all[1..].iter().map(Reached::short_answer)).collect();
@@ -125,21 +126,28 @@ impl Reached<'_> {
 
     /// The limit that kept the search from a regular result.
     fn search_limit(&self) -> Option<Limit> {
-        let Config { min_rate, max_rate, .. } = self.config;
+        let max_rate = self.config.max_rate;
         let limit = |invalidates, what: String, advice: &str| {
             Some(Limit::of_search(invalidates, what, advice))
         };
         let trials = self.trials.len();
         match (self.found.bounds.lower_pps, self.found.bounds.upper_pps) {
-            (None, Some(upper)) if upper > min_rate.0 && self.config.is_mlr() => limit(
-                true,
-                format!("no load passed in {trials} trials"),
-                "raise max-search-time and max-trials, or shorten duration-sum",
-            ),
             (None, _) => limit(
                 true,
-                format!("no load from {min_rate} to {max_rate} passed"),
-                "lower min-rate, allow a loss-tolerance, or look at the drops by reason",
+                match self.least_tried() {
+                    None => format!("no load was tried: {}", self.found.why),
+                    Some(least) => format!(
+                        "no load passed, the lowest that was tried being {}: {}",
+                        Pps(least),
+                        self.found.why
+                    ),
+                },
+                match self.least_tried() {
+                    Some(least) if least <= self.config.lowest().0 => {
+                        "lower min-rate, allow a loss-tolerance, or look at the drops by reason"
+                    }
+                    _ => "raise max-search-time and max-trials, or use shorter trials",
+                },
             ),
             (Some(_), _) if !self.found.confirmed => limit(
                 true,
@@ -208,6 +216,7 @@ impl Reached<'_> {
             (true, 0.0) => format!("without loss (tolerance {tolerated})"),
             (true, loss) => format!("with a loss of {} (tolerance {tolerated})", Ratio(loss)),
         };
+        let loss = loss + &self.attempts_words();
         let conditions: String =
             self.goal.conditions.iter().map(|condition| format!(" and {condition}")).collect();
         let interfaces = trial.directions.len();
@@ -221,21 +230,56 @@ impl Reached<'_> {
         format!("It forwards {least}{}{aggregate} {loss}{conditions}{latency}.", Pps(pps))
     }
 
-    /// The answer where no load passed: what was tried, and why nothing below it was.
+    /// How often a load was tried and when it passed, unless one trial decided; and how many trials
+    /// of the result's load lost more than is tolerated.
+    fn attempts_words(&self) -> String {
+        let Some(most) = self.found.bounds.lower_pps.filter(|_| !self.config.is_mlr()) else {
+            return String::new();
+        };
+        let rule = match self.config.attempts() {
+            Attempts::Verified { repeats: 0, .. } => return String::new(),
+            Attempts::Verified { repeats, .. } => {
+                format!(" in the best of up to {} trials at a load", repeats + 1)
+            }
+            Attempts::BestOf(n) => format!(" in the best of {n} trials at a load"),
+            Attempts::WorstOf(n) => format!(" in each of {n} trials at a load"),
+        };
+        let loads = self.found.lower.iter().filter_map(|index| self.trials.get(*index)?.load_pps());
+        let load = loads.fold(most, f64::max);
+        let failed = |trial: &&TrialRecord| {
+            trial.load_pps() == Some(load)
+                && trial.purpose != "warm-up"
+                && !self.found.lower.contains(&trial.index)
+        };
+        match self.trials.iter().filter(failed).count() {
+            0 => rule,
+            failed => {
+                let of = failed + self.found.lower.len();
+                format!("{rule} ({failed} of {of} at this one did not pass)")
+            }
+        }
+    }
+
+    /// The answer where no load passed: what was tried, why the search ended, and that nothing is
+    /// known of loads that were not offered.
     fn nothing(&self) -> String {
-        let tried = self.trials.iter().filter_map(TrialRecord::load_pps);
-        match tried.min_by(f64::total_cmp) {
-            None => format!("No load was tried: {}.", self.found.ended),
-            Some(least) if least <= self.config.min_rate.0 => {
-                format!("No load passed, down to {}, the lowest one.", Pps(least))
+        let why = &self.found.why;
+        match self.least_tried() {
+            None => format!("No load was tried: {why}."),
+            Some(least) if least <= self.config.lowest().0 => {
+                format!("No load passed, down to {}, the lowest one: {why}.", Pps(least))
             }
             Some(least) => format!(
-                "No load passed, down to {}; nothing is known of lower ones, as the search ended \
-                 with {}.",
-                Pps(least),
-                self.found.ended
+                "No load passed, down to {}; nothing is known of lower ones, because {why}.",
+                Pps(least)
             ),
         }
+    }
+
+    /// The lowest load that was tried, in packets per second.
+    fn least_tried(&self) -> Option<f64> {
+        let tried = self.trials.iter().filter(|trial| trial.purpose != "warm-up");
+        tried.filter_map(TrialRecord::load_pps).min_by(f64::total_cmp)
     }
 
     /// The answer for a further goal.
@@ -247,6 +291,25 @@ impl Reached<'_> {
             Some(pps) => format!("For {name} {}.", Pps(pps)),
         }
     }
+}
+
+/// A remark on trials that were repeated because a stall explained what they lacked.
+fn repeated(config: &Config, trials: &[TrialRecord]) -> Option<Limit> {
+    let stalled = trials.iter().filter(|trial| trial.purpose == STALL_REPETITION).count();
+    (stalled > 0).then(|| Limit {
+        kind: LimitKind::Stall,
+        invalidates: false,
+        what: format!(
+            "{stalled} of {} trials are repetitions of trials that lost no more frames than were \
+             offered while a thread of tester or device did not run; up to {} at each load",
+            trials.len(),
+            config.repeat_stalled
+        ),
+        advice:
+            "stop other work on this machine: `plumbline doctor` tells how often it stalls and \
+                 for how long"
+                .into(),
+    })
 }
 
 /// The claims: none for an invalid or irregular result, and never more than was done.

@@ -1,6 +1,6 @@
 //! Laws that every search keeps on any device whose loss rises with the load.
 
-use measure::record::{ClaimLevel, Outcome};
+use measure::record::{ClaimLevel, Outcome, TrialRecord};
 use methods::simulated::Simulated;
 use methods::{Unobserved, find};
 use proptest::prelude::*;
@@ -29,6 +29,11 @@ fn run(mut config: Value, limits: (u32, f64), mut device: Simulated) -> Outcome 
     config["max-search-time"] = json!(limits.1);
     let method = (find("throughput").expect("a method").read)(config).expect("valid");
     method.run(&mut device, &mut Unobserved).expect("a simulated device does not fail")
+}
+
+/// The lower bound in packets per second; 0 if there is none.
+fn bounds_pps(outcome: &Outcome) -> f64 {
+    outcome.bounds.and_then(|bounds| bounds.lower_pps).unwrap_or(0.0)
 }
 
 proptest! {
@@ -67,9 +72,21 @@ proptest! {
             .tester_limited(tester)
             .seeded(seed);
         let outcome = run(config.clone(), (trials, time), device);
-        prop_assert!(outcome.trials.len() <= trials as usize, "{config}: {}", outcome.trials.len());
-        let spent: f64 = outcome.trials.iter().map(|t| t.intended_ns as f64 * 1e-9).sum();
-        prop_assert!(spent <= time + 1e-6, "{config}: {spent} of {time} s");
+        // What a stall had repeated has a budget of its own, of the same size.
+        for stalled in [false, true] {
+            let is_meant = |t: &&TrialRecord| (t.purpose == "stall-repetition") == stalled;
+            let of = outcome.trials.iter().filter(is_meant);
+            let spent: f64 = of.clone().map(|t| t.intended_ns as f64 * 1e-9).sum();
+            prop_assert!(of.clone().count() <= trials as usize, "{config}: {}", of.count());
+            prop_assert!(spent <= time + 1e-6, "{config}: {spent} of {time} s");
+        }
+        let sent = |t: &TrialRecord| t.directions.iter().all(|d| {
+            bounds_pps(&outcome) * t.effective_ns as f64 * 1e-9 <= d.sent as f64 + 1.0
+        });
+        prop_assert!(
+            bounds_pps(&outcome) == 0.0 || outcome.trials.iter().any(sent),
+            "{config}: a lower bound above all that was sent"
+        );
         let bounds = outcome.bounds.expect("a search has bounds");
         let claimed = outcome.claims.iter().any(|claim| claim.level != ClaimLevel::None);
         prop_assert!(!claimed || bounds.regular, "{config}: {:?}", outcome.claims);

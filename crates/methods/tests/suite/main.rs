@@ -3,3 +3,4 @@
 mod laws;
 mod records;
 mod searches;
+mod trials;

@@ -15,5 +15,5 @@ mod ring;
 mod workers;
 
 pub use port::{FarEnd, MemoryPort, between, link, open};
-pub use ring::{Receiver, Sender, ring};
+pub use ring::{RECORD_BYTES, Receiver, Sender, ring};
 pub use workers::{Steering, mesh, steered};

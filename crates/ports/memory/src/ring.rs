@@ -9,6 +9,11 @@
 //! upper one ([`Long`]), then the frame, padded to eight bytes. A frame never wraps around the end:
 //! a record of [`SKIP`] fills the rest. The writer makes records visible, and the reader gives
 //! places back, once a burst.
+//!
+//! A ring that is much deeper than what is usually in it would pass through all of its memory and
+//! keep none of it in a cache. So while the reader is close behind, the writer begins anew at the
+//! start after [`NEAR_BYTES`], with such a record of [`SKIP`]; only when the reader falls behind do
+//! frames go to the memory beyond.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -32,7 +37,7 @@ pub fn ring(capacity_bytes: usize) -> io::Result<(Sender, Receiver)> {
         is_down: AtomicBool::new(false),
     });
     Ok((
-        Sender { shared: shared.clone(), head: 0, tail_seen: 0 },
+        Sender { shared: shared.clone(), head: 0, tail_seen: 0, turn: NEAR_BYTES },
         Receiver { shared, tail: 0, head_seen: 0 },
     ))
 }
@@ -46,6 +51,8 @@ pub struct Sender {
     /// Position of the next record to write; ahead of the shared head until published.
     head: usize,
     tail_seen: usize,
+    /// The place from which on the writer looks whether it may begin anew at the start.
+    turn: usize,
 }
 
 /// The reading end of a ring.
@@ -101,8 +108,10 @@ impl Sender {
     #[inline(always)]
     fn reserve_any(&mut self, len: usize, long: Option<Long>) -> Option<&mut [u8]> {
         let record = record_bytes(len);
-        let to_end = self.shared.capacity - (self.head & (self.shared.capacity - 1));
-        let skip = if record > to_end { to_end } else { 0 };
+        let place = self.head & (self.shared.capacity - 1);
+        let to_end = self.shared.capacity - place;
+        let turns = record > to_end || (place >= self.turn && self.may_turn(place));
+        let skip = if turns { to_end } else { 0 };
         if len > FRAME_MAX || !self.has_room(skip + record) {
             return None;
         }
@@ -111,6 +120,7 @@ impl Sender {
             // check covered it.
             unsafe { self.shared.place(self.head).cast::<u64>().write(SKIP) };
             self.head += skip;
+            self.turn = NEAR_BYTES;
         }
         let place = self.shared.place(self.head);
         self.head += record;
@@ -154,6 +164,16 @@ impl Sender {
     /// Returns the present number of bytes that were written and not read.
     pub fn backlog_bytes(&self) -> usize {
         self.head - self.shared.tail.0.load(Ordering::Acquire)
+    }
+
+    /// Whether the reader is so close behind that the frames after the next one go to the start
+    /// again. If not, this is asked again a little further on.
+    #[cold]
+    fn may_turn(&mut self, place: usize) -> bool {
+        self.tail_seen = self.shared.tail.0.load(Ordering::Acquire);
+        let is_close = self.head - self.tail_seen <= CLOSE_BYTES;
+        self.turn = place + CLOSE_BYTES / 8;
+        is_close
     }
 
     #[inline(always)]
@@ -240,6 +260,16 @@ fn record_bytes(len: usize) -> usize {
 
 const WORD: usize = size_of::<u64>();
 
+/// Bytes that a ring needs for a frame in addition to those of the frame.
+pub const RECORD_BYTES: usize = WORD;
+
+/// Memory that a deep ring uses while its reader keeps up: it fits into the caches of a machine.
+const NEAR_BYTES: usize = 4 << 20;
+
+/// Largest backlog at which a writer begins anew: until the reader has followed, the ring is only
+/// as deep as [`NEAR_BYTES`] less this.
+const CLOSE_BYTES: usize = NEAR_BYTES / 8;
+
 /// A word that marks a record which fills the rest of the memory.
 const SKIP: u64 = u64::MAX;
 
@@ -269,8 +299,59 @@ mod tests {
     }
 
     #[test]
+    fn a_deep_ring_stays_near_while_it_is_read_and_is_deep_when_it_is_not() {
+        let capacity = 8 * NEAR_BYTES;
+        let (mut sender, mut receiver) = ring(capacity).expect("memory");
+        let mut number = 0_u64;
+        let mut furthest = 0;
+        let frame = |number: u64| [number as u8; 1500];
+        // Twice the whole memory passes, a burst at a time.
+        while number * 1500 < 2 * capacity as u64 {
+            for _ in 0..32 {
+                assert!(sender.send(&frame(number)));
+                number += 1;
+            }
+            sender.publish();
+            furthest = furthest.max(sender.head & (capacity - 1));
+            while let Some(read) = receiver.next_frame() {
+                assert!(read.len() == 1500);
+            }
+            receiver.release();
+        }
+        assert!(furthest < NEAR_BYTES + 100_000, "{furthest} bytes of memory are used");
+        // The reader stalls: nearly all of the memory takes frames, and they come out in order.
+        let first = number;
+        while sender.send(&frame(number)) {
+            number += 1;
+        }
+        sender.publish();
+        let held = (number - first) as usize * record_bytes(1500);
+        assert!(held > capacity - NEAR_BYTES, "{held} of {capacity} bytes");
+        for expected in first..number {
+            assert_eq!(receiver.next_frame(), Some(&frame(expected)[..]));
+        }
+        assert_eq!(receiver.next_frame(), None);
+        // Once it has read all, frames go to the near part again.
+        receiver.release();
+        for _ in 0..capacity / 1500 {
+            assert!(sender.send(&frame(number)));
+            sender.publish();
+            assert!(receiver.next_frame().is_some());
+            receiver.release();
+        }
+        assert!(sender.head & (capacity - 1) < NEAR_BYTES + 100_000);
+    }
+
+    #[test]
     fn frames_of_all_lengths_cross_threads_whole_and_in_order() {
-        let (mut sender, mut receiver) = ring(0).expect("memory");
+        for capacity in [0, 2 * NEAR_BYTES] {
+            cross(capacity);
+        }
+    }
+
+    /// Sends frames of all lengths from one thread to another.
+    fn cross(capacity: usize) {
+        let (mut sender, mut receiver) = ring(capacity).expect("memory");
         let count: u32 = if cfg!(miri) { 300 } else { 300_000 };
         let length = |index: u32| 4 + (index.wrapping_mul(2_654_435_761) >> 22) as usize;
         let writer = std::thread::spawn(move || {

@@ -182,6 +182,7 @@ impl Core {
         if gap >= self.stalls.threshold_ns {
             self.stalls.count += 1;
             self.stalls.total_ns += gap;
+            self.stalls.long_ns += gap;
             self.stalls.longest_ns = self.stalls.longest_ns.max(gap);
         }
         Ok(())
@@ -324,7 +325,7 @@ impl Core {
 }
 
 pub(crate) fn no_stalls() -> Stalls {
-    Stalls { thread: "tester".into(), count: 0, total_ns: 0, longest_ns: 0, threshold_ns: STALL_NS }
+    Stalls { thread: "tester".into(), threshold_ns: STALL_NS, ..Stalls::default() }
 }
 
 /// Shortest gap in the thread's own time that is counted.

@@ -15,8 +15,7 @@ use std::ops::Range;
 
 use machine::memory::{CACHE_LINE, HugeArray};
 
-pub use self::cold::Touched;
-use crate::{Long, PortId, Slot, Verdict};
+use crate::{Long, PortId, Slot, Touched, Verdict};
 
 /// Largest number of frames in a batch.
 pub const BATCH_MAX: usize = 256;

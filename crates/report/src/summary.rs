@@ -71,7 +71,8 @@ pub(crate) fn explained(record: &RunRecord) -> Option<&'static str> {
     is_there.then_some(
         "Including generator and sink is all that a core does for a packet. Excluding Rx/Tx counts \
          the function's stages alone, to compare with published figures that leave out receive \
-         and transmit; no port forwards at that rate.",
+         and transmit; no port forwards at that rate. Cold frames are in no cache when the function \
+         gets them, as after a network card; hot ones are in the first-level cache.",
     )
 }
 
@@ -136,8 +137,7 @@ fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
         headline(outcome)?;
         let figure = outcome.figures.iter().find(|f| f.name == name);
         let value = figure.map_or("none".into(), |f| f.words());
-        let beside = outcome.figure("function_pps").filter(|f| f.name != name);
-        let beside = beside.map_or(String::new(), |f| format!(" ({} excluding Rx/Tx)", f.words()));
+        let beside = beside(outcome, name);
         Some(format!("{value}{beside} at {}", names.of_cell(cell)))
     };
     match (found.len(), words(first), words(last)) {
@@ -151,10 +151,24 @@ fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
     }
 }
 
+/// The rates excluding Rx/Tx that stand beside another headline, in brackets.
+fn beside(outcome: &Outcome, headline: &str) -> String {
+    let words = |name| Some(outcome.figure(name).filter(|f| f.name != headline)?.words());
+    match (words("function_cold_pps"), words("function_pps")) {
+        (Some(cold), Some(hot)) => {
+            format!(" ({cold} of cold, {hot} of hot frames excluding Rx/Tx)")
+        }
+        (None, Some(rate)) => format!(" ({rate} excluding Rx/Tx)"),
+        _ => String::new(),
+    }
+}
+
 /// A figure's name as text.
 pub(crate) fn figure_name(name: &str) -> String {
     match name {
         "function_pps" => "excluding Rx/Tx".into(),
+        "function_cold_pps" => "excluding Rx/Tx, cold frames".into(),
+        "ticks_cold_per_packet" => "TSC cycles per packet, cold frames".into(),
         "total_pps" => "including generator and sink".into(),
         "wall_clock_pps" => "wall clock".into(),
         "longest_batch" => "longest batch".into(),

@@ -21,8 +21,8 @@ fn a_known_capacity_is_found_with_its_parts() {
     let mut device = Simulated::fixed(10e6);
     let outcome = run(&mut device);
     assert_eq!(device.trials(), 11, "a warm-up, and five repetitions with each kind of frames");
-    // 250 TSC cycles per packet at 2.5 GHz; 70 % of them in the function, which takes twice as long for
-    // cold frames.
+    // 250 TSC cycles per packet at 2.5 GHz; 70 % of them in the function, which takes twice as long
+    // for cold frames.
     assert!((value(&outcome, "function_cold_pps") / (5e6 / 0.7) - 1.0).abs() < 1e-6);
     let cold: Vec<f64> = outcome.parts("ticks_cold_per_packet").map(|f| f.value).collect();
     assert_eq!(cold.len(), 2, "the stages of the function only");

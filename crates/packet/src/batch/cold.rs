@@ -9,16 +9,7 @@
 use machine::memory::{CACHE_LINE, evict, prefetch_address};
 
 use super::{BATCH_MAX, Batch};
-use crate::Slot;
-
-/// What a function touches of most frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touched {
-    /// Their headers.
-    Headers,
-    /// Their headers, and bytes in front of them, where headers are added.
-    HeadersAndFront,
-}
+use crate::{Slot, Touched};
 
 impl Batch {
     /// Says whether received frames are in no cache, and what functions touch of them then.

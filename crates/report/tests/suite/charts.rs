@@ -37,7 +37,7 @@ fn throughput(size: u64, pps: f64, tester_pps: f64) -> Outcome {
     let figures = [("throughput", pps, "pps"), ("throughput_aggregate", pps, "pps")];
     Outcome {
         trials: vec![full::sent(1_000, 1_000 * (size + 36))],
-        baseline: Some(Baseline { tester_pps, latency_p50_ns: None }),
+        baseline: Some(Baseline { tester_pps, ..Baseline::default() }),
         ..full::repeated(&figures, "It forwards.", "throughput")
     }
 }
@@ -131,7 +131,7 @@ fn bits_on_the_wire_are_those_of_the_frame_with_its_tunnel() {
 fn a_ceiling_far_above_is_told_and_not_drawn() {
     let mut record = by_size();
     for outcome in record.cells.iter_mut().flat_map(|cell| &mut cell.outcomes) {
-        outcome.baseline = Some(Baseline { tester_pps: 60e6, latency_p50_ns: None });
+        outcome.baseline = Some(Baseline { tester_pps: 60e6, ..Baseline::default() });
     }
     let page = page(&record);
     let chart = chart(&page, "size-throughput-traffic-pkt-size");

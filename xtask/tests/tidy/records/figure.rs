@@ -111,7 +111,7 @@ pub fn with_spread(figure: &Figure) -> String {
 /// `43.2 (42.4 to 43.5) Mpps`, with a unit for each where they differ.
 pub fn range_words(value: f64, min: f64, max: f64, unit: &str) -> String {
     let all = [value, min, max].map(|value| figure_words(value, unit));
-    let parts = all.each_ref().map(|words| words.rsplit_once(' '));
+    let parts = all.each_ref().map(|words| words.split_once(' '));
     match parts {
         [Some((value, unit)), Some((min, one)), Some((max, other))]
             if unit == one && unit == other =>

@@ -73,7 +73,11 @@ pub(super) fn bar_words(curves: &[Curve]) -> String {
 pub(super) const RATES: &[(&str, &[(&str, &str)])] = &[
     (
         "capacity",
-        &[("total_pps", "including generator and sink"), ("function_pps", "excluding Rx/Tx")],
+        &[
+            ("total_pps", "including generator and sink"),
+            ("function_pps", "excluding Rx/Tx"),
+            ("function_cold_pps", "excluding Rx/Tx, cold frames"),
+        ],
     ),
     (
         "throughput",

@@ -315,7 +315,7 @@ Bound = Union[Literal["at-least"]]
 
 
 class Bounds(TypedDict):
-    """Bounds at the end of a search, in packets per second on each interface."""
+    """Bounds at the end of a search, in packets per second per port and direction."""
 
     # The highest load that met the goal; absent if none did.
     lower_pps: NotRequired[Union[float, None]]
@@ -335,8 +335,8 @@ class GoalRecord(TypedDict):
     configuration: Any
     # The relevant lower and upper bound; `regular` says whether the goal was reached.
     bounds: "Bounds"
-    # Conditional throughput at the lower bound (MLRsearch draft), in packets per second on each
-    # interface.
+    # Conditional throughput at the lower bound (MLRsearch draft), in packets per second per port
+    # and direction.
     conditional_pps: NotRequired[Union[float, None]]
     # Why the search for this goal ended, and which trials decided, as a sentence.
     ended: str
@@ -366,10 +366,13 @@ class Column(TypedDict):
 
 
 class Baseline(TypedDict):
-    """Baseline: the maximum of the tester alone, with a wire in the device's place."""
+    """Baseline: what the tester alone carries at a steady rate, with a wire in the device's place."""
 
-    # Frames per second on each interface that the tester sent and received.
+    # Frames per second per port and direction that the tester sent and received: the median at
+    # the highest load that came back.
     tester_pps: float
+    # Spread of this rate over its repetitions.
+    spread: NotRequired[Union["Spread", None]]
     # Median latency of the wire in nanoseconds, which every measured latency includes.
     latency_p50_ns: NotRequired[Union[float, None]]
 
@@ -418,7 +421,7 @@ class Limit(TypedDict):
 
 
 # Kind of a limit.
-LimitKind = Union[Literal["tester"], Literal["tester-ring"], Literal["baseline"], Literal["ring-full"], Literal["stall"], Literal["foreign-cpu"], Literal["clock"], Literal["spread"], Literal["search"], Literal["forwarding"], Literal["drops"], Literal["too-few-frames"]]
+LimitKind = Union[Literal["tester"], Literal["tester-ring"], Literal["baseline"], Literal["ring-full"], Literal["stall"], Literal["foreign-cpu"], Literal["clock"], Literal["spread"], Literal["out-of-line"], Literal["search"], Literal["forwarding"], Literal["drops"], Literal["too-few-frames"]]
 
 
 class TrialRecord(TypedDict):
@@ -550,7 +553,9 @@ class Distribution(TypedDict):
     p99_9_ns: int
     # The largest value, in nanoseconds.
     max_ns: int
-    # The complete histogram in nanoseconds: HdrHistogram V2 encoding, uncompressed, in base64.
+    # The complete histogram in nanoseconds, as HdrHistogram's libraries of all languages read it:
+    # the compressed V2 encoding (zlib) in base64. Older records have the V2 encoding without
+    # compression.
     hdr_v2_base64: str
 
 
@@ -565,7 +570,7 @@ class StageRecord(TypedDict):
     packets: int
     # Ticks of the time-stamp counter spent in the stage.
     ticks: int
-    # Ticks per packet of the stage; 0 without packets.
+    # TSC cycles per packet of the stage; 0 without packets.
     ticks_per_packet: float
     # Nanoseconds per packet of the stage; 0 without packets.
     ns_per_packet: float
@@ -618,6 +623,9 @@ class StallsRecord(TypedDict):
     longest_ns: int
     # Shortest gap that is counted, in nanoseconds.
     threshold_ns: int
+    # Sum of the gaps in which a ring may have run over, in nanoseconds; loss is explained by a
+    # stall only as far as it fits into these.
+    long_ns: NotRequired[int]
 
 
 class WorkerRecord(TypedDict):

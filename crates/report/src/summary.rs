@@ -66,14 +66,19 @@ pub(crate) fn validity_in_words(record: &RunRecord) -> String {
 }
 
 /// What a figure in brackets beside the headline counts, told once; none without such figures.
-pub(crate) fn explained(record: &RunRecord) -> Option<&'static str> {
-    let is_there = outcomes(record).any(|(_, outcome)| outcome.figure("function_pps").is_some());
-    is_there.then_some(
+pub(crate) fn explained(record: &RunRecord) -> Option<String> {
+    let has = |name| outcomes(record).any(|(_, outcome)| outcome.figure(name).is_some());
+    let of_rates = has("function_pps").then_some(
         "Including generator and sink is all that a core does for a packet. Excluding Rx/Tx counts \
          the function's stages alone, to compare with published figures that leave out receive \
-         and transmit; no port forwards at that rate. Cold frames are in no cache when the function \
-         gets them, as after a network card; hot ones are in the first-level cache.",
-    )
+         and transmit; no port forwards at that rate.",
+    );
+    let of_frames = has("function_cold_pps").then_some(
+        "Cold frames are in no cache when the function gets them, as after a network card; hot ones \
+         are in the first-level cache.",
+    );
+    let all: Vec<&str> = of_rates.into_iter().chain(of_frames).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// The headline figure of an outcome: what users get leads, and then its first.

@@ -220,7 +220,7 @@ fn the_answer_names_both_ends() {
     let figure = |name: &str| outcome.figures.iter().find(|figure: &&Figure| figure.name == name);
     assert!(figure("blocked_time_per_update").is_some_and(|figure| figure.value == 0.0));
     assert!(
-        outcome.answer.starts_with("Without changes it forwards 5.00 Mpps on"),
+        outcome.answer.starts_with("Without changes it forwards 5.00 Mpps per port and direction"),
         "{}",
         outcome.answer
     );

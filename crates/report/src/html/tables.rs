@@ -74,7 +74,11 @@ pub(super) fn marked(
     rows: &[Vec<String>],
     ours: impl Fn(usize) -> bool,
 ) -> Markup {
-    let wide = if columns.len() > 7 { "scroll wide" } else { "scroll" };
+    let wide = match columns.len() {
+        10.. => "scroll wide",
+        8.. => "scroll dense",
+        _ => "scroll",
+    };
     html! {
         div class=(wide) tabindex="0" role="region" aria-label=(caption) {
             table class=[(rows.len() > 2).then_some("sortable")] {

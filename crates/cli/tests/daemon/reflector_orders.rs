@@ -23,8 +23,8 @@ fn an_operator_changes_peers_while_it_runs() {
     let mut frr = Frr::without_daemons();
     let logged = FRR.replace("router bgp 64500\n", "router bgp 64500\n bgp log-neighbor-changes\n");
     frr.run_all(&site.frr, (&[], ""), &[("bgpd", &logged)]);
-    // FRR's log keeps why a session ended; its neighbours tell only of the last, which may be one of
-    // two connections that met afterwards.
+    // FRR's log keeps why a session ended; its neighbours tell only of the last, which may be one
+    // of two connections that met afterwards.
     let is_told = |why: &str, text: &str| {
         let log = fs::read_to_string(frr.path("bgpd.log")).unwrap_or_default();
         log.lines().any(|line| line.contains(why) && line.contains(text)).then_some(())

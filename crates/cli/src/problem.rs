@@ -92,8 +92,11 @@ impl From<ScenarioError> for Problem {
         let line = error.line.map_or(String::new(), |line| format!(", line {line}"));
         // What the command line sets has no file and no line, but an option.
         let place = if error.file.starts_with("--") { "option" } else { "file" };
-        let problem =
-            Problem::of_usage(error.what, error.remedy).at(place, format!("{}{line}", error.file));
+        let problem = Problem::of_usage(error.what, error.remedy);
+        let problem = match error.file.as_str() {
+            "" => problem,
+            file => problem.at(place, format!("{file}{line}")),
+        };
         if error.key.is_empty() { problem } else { problem.at("key", error.key) }
     }
 }

@@ -13,7 +13,6 @@ use crate::problem::Problem;
 #[derive(clap::Args)]
 pub struct Wanted {
     /// The scenario file, YAML or JSON; files of TIPSY work too
-    #[arg(required_unless_present = "function")]
     scenario: Option<PathBuf>,
     /// Take this function with its defaults, without a scenario file
     #[arg(long, value_name = "NAME", conflicts_with = "scenario")]

@@ -127,13 +127,12 @@ impl<'a> Place<'a> {
                 }
             }
         }
-        words.dedup();
-        let last = forms.pop();
-        let all = words.join(", ");
-        let parts = [Some(all).filter(|all| !all.is_empty()), Some(forms.join(", ")), last];
-        let parts: Vec<String> =
-            parts.into_iter().flatten().filter(|one| !one.is_empty()).collect();
-        (!parts.is_empty()).then(|| parts.join(" or "))
+        words.extend(forms);
+        let last = words.pop()?;
+        Some(match words.as_slice() {
+            [] => last,
+            before => format!("{} or {last}", before.join(", ")),
+        })
     }
 
     /// A type of JSON in words, with what the schema says of it.

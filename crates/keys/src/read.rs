@@ -130,7 +130,7 @@ const TYPES: [(&str, &str); 18] = [
 
 /// Rewrites a parser's message without type names, because `expected u32` is not clear to a user.
 fn in_plain_words(what: &str) -> String {
-    const WORDS: [(&str, &str); 22] = [
+    const WORDS: [(&str, &str); 26] = [
         ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
@@ -147,6 +147,10 @@ fn in_plain_words(what: &str) -> String {
         ("expected a map", "expected a mapping of keys to values"),
         ("invalid type: ", "got "),
         ("invalid value: ", "got "),
+        ("expected path string", "expected a path"),
+        ("invalid IPv4 address syntax", "not an IPv4 address"),
+        ("invalid IPv6 address syntax", "not an IPv6 address"),
+        ("invalid IP address syntax", "not an IP address"),
         ("invalid length ", "got a list of "),
         ("unknown variant ", "unknown value "),
         ("unknown field ", "unknown key "),

@@ -57,7 +57,7 @@ Examples:
   plumbline bench scenarios/mobile-gateway.yaml
   plumbline bench scenarios/mobile-gateway.yaml --output-dir /tmp/runs
   plumbline bench --function l3-router --method throughput --set device=linux
-  plumbline bench scenario.yaml --set traffic.pkt-size=[64, 1518]
+  plumbline bench scenario.yaml --set 'traffic.pkt-size=[64, 1518]'
   plumbline bench scenario.yaml --json | jq '.cells[].outcomes[].answer'
 ";
 

@@ -93,7 +93,7 @@ fn a_capacity_that_drops_says_so_in_its_answer() {
     arguments.extend(MOMENT);
     let record = run(folder.path(), &arguments).json();
     let answer = record["cells"][0]["outcomes"][0]["answer"].as_str().expect("an answer");
-    assert!(answer.contains("the device dropped 99"), "{answer}");
+    assert!(answer.contains("the device dropped"), "{answer}");
     assert!(answer.contains("rate-exceeded"), "{answer}");
 }
 

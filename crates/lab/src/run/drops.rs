@@ -7,8 +7,8 @@
 use measure::record::{Limit, LimitKind, Outcome};
 
 /// Adds a remark to a result whose device dropped frames, and mentions it in the answer if it
-/// dropped most of them, or any of a capacity. Trials that are not measurements, or are meant to cause drops, do not
-/// count.
+/// dropped most of them, or any of a capacity. Trials that are not measurements, or are meant to
+/// cause drops, do not count.
 pub(super) fn tell(outcome: &mut Outcome) {
     let Some(drops) = Drops::of(outcome) else { return };
     if drops.fraction < FRACTION_REMARKED {

@@ -145,6 +145,27 @@ fn a_result_of_dropping_says_so_and_names_the_main_reason() {
 }
 
 #[test]
+fn a_capacity_tells_in_its_answer_what_other_methods_only_remark() {
+    let (record, ..) = run(&scenario("[drops-most]"));
+    for (method, is_told) in [("capacity", true), ("throughput", false)] {
+        let mut outcome = record.cells[0].outcomes[0].clone();
+        outcome.method = method.to_owned();
+        outcome.answer = "An answer.".to_owned();
+        // 2 % are dropped.
+        for trial in &mut outcome.trials {
+            trial.drops.truncate(1);
+            trial.drops.iter_mut().for_each(|drop| drop.packets = 20_000);
+            let received = if trial.drops.is_empty() { 0 } else { 980_000 };
+            trial.directions.iter_mut().for_each(|one| one.received = 0);
+            trial.directions[0].received = received;
+        }
+        super::drops::tell(&mut outcome);
+        let told = "An answer. Note that the device dropped 2 % of the frames of all trials";
+        assert_eq!(outcome.answer.starts_with(told), is_told, "{method}: {}", outcome.answer);
+    }
+}
+
+#[test]
 fn a_cell_that_fails_keeps_no_other_from_running() {
     let scenario = scenario("[has-no-memory, breaks-at-second-trial, good]");
     let (record, ..) = run(&scenario);

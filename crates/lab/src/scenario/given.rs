@@ -58,8 +58,8 @@ impl Given {
                 root
             }
             (None, None) => {
-                let remedy = "name a file, or a function by --function";
-                return Err(ScenarioError::of_file(&name, "there is no scenario", remedy));
+                let remedy = "name a scenario file, or a function by --function";
+                return Err(ScenarioError::of_file(&name, "no scenario is named", remedy));
             }
         };
         if !self.methods.is_empty() {

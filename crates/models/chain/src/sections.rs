@@ -10,7 +10,7 @@ use function_kit::{Invalid, NetworkFunction};
 use model_kit::erased::Configured;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::part::{self, Models};
 
@@ -20,6 +20,7 @@ use super::part::{self, Models};
 pub struct Section {
     /// The functions from the downlink to the uplink port, each a section as it would stand alone.
     #[schemars(length(min = 1, max = 4))]
+    #[serde(default = "switch_and_router")]
     pub chain: Vec<Map<String, Value>>,
     /// Which of them the section `traffic` is of, from 1; the last one unless it is said.
     #[serde(default)]
@@ -30,6 +31,12 @@ pub struct Section {
     /// The configuration of the chain, once it is known.
     #[serde(skip)]
     config: Option<Config>,
+}
+
+/// The shortest chain that is one: a router behind a switch that learns from what it sees.
+fn switch_and_router() -> Vec<Map<String, Value>> {
+    let keys = |keys: Value| keys.as_object().cloned().unwrap_or_default();
+    vec![keys(json!({"name": "l2-switch", "preload": false})), keys(json!({"name": "l3-router"}))]
 }
 
 /// The `traffic` section: that of one of the functions.

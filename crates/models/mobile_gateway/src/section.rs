@@ -40,8 +40,8 @@ pub struct Section {
     #[schemars(range(min = 1, max = 64_770))]
     pub nhop: u32,
     /// Rate limit of each bearer in each direction, counted in bytes of the user's IP packets: a
-    /// number is byte/s, text has its unit (`10 Mbit/s`). By default the highest rate there is, which
-    /// no load reaches; of a file that names TIPSY's `mgw`, TIPSY's default of 10000 byte/s.
+    /// number is byte/s, text has its unit (`10 Mbit/s`). By default the highest rate there is,
+    /// which no load reaches; in a file that names TIPSY's `mgw`, TIPSY's default of 10000 byte/s.
     pub rate_limit: BytesPerSec,
     /// How far a bearer may exceed its rate at once after a pause, as the time in which the rate
     /// earns it, in milliseconds; at least one long packet (2000 bytes). A new bearer has earned

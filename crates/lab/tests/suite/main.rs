@@ -1,0 +1,4 @@
+//! Scenarios as they come with the source, and mistakes at every key of one.
+
+mod scenarios;
+mod wrong_types;

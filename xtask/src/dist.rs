@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<()> {
         workspace: &workspace(),
         metadata: &metadata,
         time: time()?,
-        effort: 9,
+        effort: 6,
     };
     for path in packaging::write_all(&product, &workspace().join(&args.output))? {
         let bytes = path.metadata()?.len();

@@ -3,12 +3,12 @@
 //! RFC 2544 section 5 and the MLRsearch draft (section Measurer) ask to know the tester first. A
 //! result close to the tester's own ceiling says what the device forwards at least, not at most.
 //!
-//! The wire is measured as the load will be: paced, with the same traffic in the same directions and
-//! on the same core. A flood would not show it, because a tester that is refused most frames spends
-//! its time on those. There is no worker beside it: where tester and worker share memory bandwidth
-//! or a core, the tester is slower with the device than alone, and its trials say so by themselves
-//! (`validity::tester_fell_short`). It is never faster with the device, so a result above the
-//! ceiling is a defect of the run.
+//! The wire is measured as the load will be: paced, with the same traffic in the same directions
+//! and on the same core. A flood would not show it, because a tester that is refused most frames
+//! spends its time on those. There is no worker beside it: where tester and worker share memory
+//! bandwidth or a core, the tester is slower with the device than alone, and its trials say so by
+//! themselves (`validity::tester_fell_short`). It is never faster with the device, so a result above
+//! the ceiling is a defect of the run.
 
 use std::time::Duration;
 

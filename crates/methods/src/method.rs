@@ -139,9 +139,9 @@ impl<'a> Session<'a> {
         Ok(trial)
     }
 
-    /// Measures what the tester alone carries of at most `most` (see [`baseline::ceiling`]); none if
-    /// there is no wire for the device's place. Its trials are none of the device, so they have no
-    /// records; the outcome's `baseline` holds the result.
+    /// Measures what the tester alone carries of at most `most` (see [`baseline::ceiling`]); none
+    /// if there is no wire for the device's place. Its trials are none of the device, so they have
+    /// no records; the outcome's `baseline` holds the result.
     pub(crate) fn tester_alone(
         &mut self,
         most: Pps,

@@ -411,8 +411,8 @@ fn account(trial: &mut Trial, before: &Usage, after: Usage) {
 }
 
 /// Returns the gaps of a worker since an earlier reading. Of the longest one only that of the whole
-/// time is known: it is of this trial if it has grown, and no longer than all gaps of the trial. How
-/// deep the device's rings are is not known either, so all gaps count as long if one of them is.
+/// time is known, and that it is no longer than all gaps of the trial. How deep the device's rings
+/// are is not known either, so all gaps count as long if one of them is.
 fn stalled_since(before: Option<&Stalls>, now: Stalls) -> Stalls {
     let earlier = |of: fn(&Stalls) -> u64| before.map_or(0, of);
     let total_ns = now.total_ns.saturating_sub(earlier(|stalls| stalls.total_ns));

@@ -187,9 +187,9 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Returns the stalls of a thread in the form of a trial record. `bridged` is the gap that the rings
-/// of a trial bridge at its rate, or zero if that is not known; a few shorter ones in succession
-/// fill them as well.
+/// Returns the stalls of a thread in the form of a trial record. `bridged` is the gap that the
+/// rings of a trial bridge at its rate, or zero if that is not known; a few shorter ones in
+/// succession fill them as well.
 pub(crate) fn stalls(thread: String, gaps: Gaps, bridged: Duration, clock: &Clock) -> Stalls {
     let harmless = Duration::from_nanos(STALL_NS_HARMLESS);
     let long = clock.ticks(harmless.max(bridged / GAPS_THAT_FILL));

@@ -77,8 +77,8 @@ fn noise(findings: &Findings) -> Option<Verdict> {
     let what = format!(
         "noise floor: core {} was lost for {:.2} % of the time ({:.0} gaps per second over {}, the \
          longest {}); it stalled for more than {} {}, {} of the time, and for more than {}, which \
-         rings do not bridge, {}; on this machine loss below {} is noise, and so are latency maxima \
-         below {}",
+         rings do not bridge, {}; on this machine loss below {} is noise, and so are latency \
+         maxima below {}",
         worst.core,
         worst.time_fraction * 100.0,
         worst.probe.count as f64 / seconds,

@@ -1,8 +1,8 @@
 //! Whether rates at neighbouring frame sizes fit each other.
 //!
-//! A device spends time on each frame and time on each byte, so a longer frame never raises the rate
-//! of frames, and at most costs as many frames as it has more bytes. A rate beyond that, with a
-//! margin for what a search leaves open, was disturbed: a stall of milliseconds that fills a ring
+//! A device spends time on each frame and time on each byte, so a longer frame never raises the
+//! rate of frames, and at most costs as many frames as it has more bytes. A rate beyond that, with
+//! a margin for what a search leaves open, was disturbed: a stall of milliseconds that fills a ring
 //! looks like a device that is five times slower at one size. Such a result is pointed out; it is
 //! not corrected.
 
@@ -114,8 +114,8 @@ fn limit(low: &Point<'_>, high: &Point<'_>, least: f64) -> Limit {
         kind: LimitKind::OutOfLine,
         invalidates: false,
         what: format!(
-            "{} at {} bytes do not fit {} at {} bytes, which the length of the frames explains down \
-             to {}",
+            "{} at {} bytes do not fit {} at {} bytes, which the length of the frames explains \
+             down to {}",
             rate(low.figure.value),
             low.bytes,
             rate(high.figure.value),

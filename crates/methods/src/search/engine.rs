@@ -290,8 +290,8 @@ impl<'s, 'a> Engine<'s, 'a> {
         (again && counted < self.settings.attempts.most()).then_some("verification")
     }
 
-    /// Whether a stall explains all that a trial lacks, and the load has not been excused as often as
-    /// it may be; it is then counted.
+    /// Whether a stall explains all that a trial lacks, and the load has not been excused as often
+    /// as it may be; it is then counted.
     fn is_excused(&self, tally: &mut Tally, trial: &Trial) -> bool {
         let excused =
             tally.stalled < self.settings.stall_repeats && validity::stalls_explain_miss(trial);

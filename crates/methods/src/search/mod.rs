@@ -15,8 +15,9 @@
 //! changes no result).
 //!
 //! **Budget.** Every search ends with its trials or its time, whichever is first; repetitions after
-//! loss count, those for stalls have a budget of the same size of their own. What is certain by then
-//! is the result, marked as irregular. Until a load has passed, a part is kept for the lowest one.
+//! loss count, those for stalls have a budget of their own, of the same size. What is certain by
+//! then is the result, marked as irregular. Until a load has passed, a part is kept for the lowest
+//! one.
 //!
 //! **Short trials.** A tester that sent less than `validity::TESTER_SENT_MIN` of a load did not
 //! offer it: what it sent and what passed of that is a lower bound, the load itself an upper one,

@@ -39,8 +39,8 @@ pub(super) fn targets(goal: &Attributes, pace: &Pace, width: usize) -> Vec<Targe
             _ => sum_s * (initial_s / sum_s).powf(share),
         };
         let trial = Duration::from_secs_f64(sum_s.min(final_s));
-        // A trial of that duration is a full-length one, and one suffices where it is the whole sum,
-        // rounding to nanoseconds included.
+        // A trial of that duration is a full-length one, and one suffices where it is the whole
+        // sum, rounding to nanoseconds included.
         let full_length_s = trial.as_secs_f64();
         let duration_sum_s = if sum_s <= final_s { full_length_s } else { sum_s };
         Target {

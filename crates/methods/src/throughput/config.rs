@@ -88,9 +88,9 @@ pub struct Config {
     /// Duration of a trial at `max-rate` before the search; its forwarded rate is the first load of
     /// the search. 0 omits it.
     pub warm_up: Seconds,
-    /// Duration of the baseline trials before the warm-up: the tester alone, with a wire in place of
-    /// the device, if the device supports it. Up to 15 trials find and repeat the highest load that
-    /// comes back; those of the search take half as long. 0 omits them.
+    /// Duration of the baseline trials before the warm-up: the tester alone, with a wire in place
+    /// of the device, if the device supports it. Up to 15 trials find and repeat the highest load
+    /// that comes back; those of the search take half as long. 0 omits them.
     pub tester_alone: Seconds,
     /// Number of subscribers that are observed if a goal has a `policer-error`.
     #[schemars(range(min = 1, max = 100_000))]
@@ -196,7 +196,7 @@ impl Config {
         self.search == Search::Mlrsearch
     }
 
-    /// The lowest load of the search on each interface.
+    /// The lowest load of the search per port and direction.
     pub(super) fn lowest(&self) -> Pps {
         if self.search == Search::Tst009 { self.step_rate } else { self.min_rate }
     }

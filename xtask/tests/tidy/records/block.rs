@@ -188,7 +188,7 @@ fn ratios(subject: &str, lines: &[&str], base: &str) -> Result<String, String> {
         one,
         other,
         &format!("function, {one} / {other}"),
-        &format!("with source and sink, {one} / {other}"),
+        &format!("including generator and sink, {one} / {other}"),
     ];
     Ok(table(&head, &rows))
 }

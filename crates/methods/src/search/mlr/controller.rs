@@ -22,7 +22,7 @@ pub(super) struct Shot {
     pub(super) missed: Vec<Option<String>>,
     /// Whether the tester sent less than requested.
     pub(super) short: bool,
-    /// What the tester really offered on each interface, in packets per second.
+    /// What the tester really offered per port and direction, in packets per second.
     pub(super) offered_pps: f64,
     /// What came back on the slowest interface, in packets per second.
     pub(super) forwarded_pps: f64,

@@ -89,8 +89,8 @@ pub struct Config {
     /// the search. 0 omits it.
     pub warm_up: Seconds,
     /// Duration of the baseline trials before the warm-up: the tester alone, with a wire in place
-    /// of the device, if the device supports it. Up to 15 trials find and repeat the highest load that
-    /// comes back; those of the search take half as long. 0 omits them.
+    /// of the device, if the device supports it. Up to 15 trials find and repeat the highest load
+    /// that comes back; those of the search take half as long. 0 omits them.
     pub tester_alone: Seconds,
     /// Number of subscribers that are observed if a goal has a `policer-error`.
     #[schemars(range(min = 1, max = 100_000))]

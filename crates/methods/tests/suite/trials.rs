@@ -1,5 +1,6 @@
 //! How many trials MLRsearch takes on devices whose behaviour is the same in every trial, beside
-//! the implementation that its authors published (MLRsearch 1.2.1), which was run on the same devices.
+//! the implementation that its authors published (MLRsearch 1.2.1), which was run on the same
+//! devices.
 //!
 //! Both count a warm-up of half a second, and frames that the tester could not send as lost.
 

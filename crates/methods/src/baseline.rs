@@ -7,8 +7,8 @@
 //! and on the same core. A flood would not show it, because a tester that is refused most frames
 //! spends its time on those. There is no worker beside it: where tester and worker share memory
 //! bandwidth or a core, the tester is slower with the device than alone, and its trials say so by
-//! themselves (`validity::tester_fell_short`). It is never faster with the device, so a result above
-//! the ceiling is a defect of the run.
+//! themselves (`validity::tester_fell_short`). It is never faster with the device, so a result
+//! above the ceiling is a defect of the run.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! How many trials MLRsearch takes on devices whose behaviour is the same in every trial, beside the
-//! implementation that its authors published (MLRsearch 1.2.1), which was run on the same devices.
+//! How many trials MLRsearch takes on devices whose behaviour is the same in every trial, beside
+//! the implementation that its authors published (MLRsearch 1.2.1), which was run on the same
+//! devices.
 //!
 //! Both count a warm-up of half a second, and frames that the tester could not send as lost.
 
@@ -22,8 +23,8 @@ fn devices() -> [Simulated; 8] {
     ]
 }
 
-/// A search: its goals, the number of its coarser targets, its expansion coefficient, and the trials
-/// that the published implementation took on each device.
+/// A search: its goals, the number of its coarser targets, its expansion coefficient, and the
+/// trials that the published implementation took on each device.
 type Row = (Value, u32, u32, [usize; 8]);
 
 fn rows() -> [Row; 6] {

@@ -4,7 +4,7 @@
 //! that removing a `#` changes nothing until the value is changed, too. All of it comes from the
 //! types of the function and of its methods.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::scenario::{Given, Scenario, ScenarioError};
 use crate::unit::Functions;
@@ -71,9 +71,12 @@ fn keys(out: &mut String, indent: &str, schema: &Value, values: &Value) {
     let none = Map::new();
     for (key, property) in schema["properties"].as_object().unwrap_or(&none) {
         comment(out, indent, told(schema, property));
-        let none = if key.ends_with("-files") { json!([]) } else { Value::Null };
-        let value = values.get(key).or(property.get("default")).unwrap_or(&none);
-        out.push_str(&format!("{indent}#{key}: {value}\n"));
+        let default = property.get("default").filter(|default| !default.is_null());
+        match values.get(key).filter(|value| !value.is_null()).or(default) {
+            Some(value) => out.push_str(&format!("{indent}#{key}: {value}\n")),
+            // What is not there without the key has no value that could be written.
+            None => out.push_str(&format!("{indent}# {key}: …\n")),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub fn render(record: &RunRecord, width: u16) -> String {
         line(&mut text, &grouped_in(&answer));
     }
     if let Some(words) = summary::explained(record) {
-        line(&mut text, words);
+        line(&mut text, &words);
     }
     if let Some(compared) = compared_values::of(record) {
         for verdict in &compared.verdicts {

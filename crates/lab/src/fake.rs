@@ -12,7 +12,8 @@ use keys::parsed;
 use machine::clock::Clock;
 use measure::record::Check;
 use measure::{
-    Direction, Load, MeasureError, Measurer, Stage, StageRole, Subject, Trial, TrialProgress, Watch,
+    Conditions, Direction, Load, MeasureError, Measurer, Stage, StageRole, Subject, Trial,
+    TrialProgress, Watch,
 };
 use model_kit::check::{Expected, Step};
 use model_kit::erased::{Frame, Judge, Source};
@@ -307,6 +308,14 @@ impl Measurer for Device {
             trial.drops = vec![("rare".into(), few), ("usual".into(), sent - kept - few)];
         }
         Ok(trial)
+    }
+
+    fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
+        let others = Conditions { cold_frames: false, ..*conditions };
+        match others == Conditions::default() {
+            true => Ok(()),
+            false => Err(MeasureError::Unsupported("it knows no other conditions")),
+        }
     }
 }
 

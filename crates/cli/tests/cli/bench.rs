@@ -138,7 +138,8 @@ methods:
     let record = record(run);
     assert_eq!(record["status"], "interrupted");
     let outcomes = record["cells"][0]["outcomes"].as_array().expect("a list");
-    assert_eq!(outcomes[0]["trials"].as_array().map(Vec::len), Some(1), "{outcomes:?}");
+    let trials = outcomes[0]["trials"].as_array().map(Vec::len);
+    assert_eq!(trials, Some(2), "cold and hot frames: {outcomes:?}");
     assert!(run.join("report.html").exists() && run.join("trials.csv").exists());
 }
 

@@ -66,7 +66,7 @@ impl RunObserver for Log {
 fn scenario(behaviour: &str) -> Scenario {
     let text = format!(
         "function: {{name: fake, behaviour: {behaviour}}}\n\
-         methods: [{{name: capacity, repetitions: 2, duration: 1, warm-up: 0}}]\n"
+         methods: [{{name: capacity, repetitions: 2, duration: 1, warm-up: 0, frames: [hot]}}]\n"
     );
     Scenario::parse("test.yaml", text, FUNCTIONS).expect("the scenario is good")
 }
@@ -382,7 +382,7 @@ fn compared_values_are_measured_together_or_not_taken_at_all() {
 #[test]
 fn the_same_method_twice_has_two_answers() {
     let (_folder, missing, _) = cache();
-    let text = "function: {name: fake}\nmethods: [&m {name: capacity, repetitions: 1, \
+    let text = "function: {name: fake}\nmethods: [&m {name: capacity, repetitions: 1, frames: [hot], \
                 duration: 1, warm-up: 0}, *m]\n";
     let scenario = Scenario::parse("test.yaml", text.into(), FUNCTIONS).expect("good");
     let (record, _, log) = run_with(&scenario, &missing);

@@ -25,9 +25,9 @@ pub struct CoreStalls {
     /// Fraction of the time lost in gaps longer than `LONG_GAP_NS`, which a device's ring does not
     /// bridge.
     pub long_time_fraction: f64,
-    /// Number of gaps longer than [`LONG_GAP_NS`].
+    /// Number of gaps longer than `LONG_GAP_NS`.
     pub long: u64,
-    /// Number of gaps longer than [`UNBRIDGED_GAP_NS`].
+    /// Number of gaps longer than `UNBRIDGED_GAP_NS`.
     pub unbridged: u64,
     /// Number of gaps by length, see [`BUCKET_LIMITS_NS`]; the last bucket holds all longer gaps.
     pub histogram: [u64; BUCKETS],

@@ -244,8 +244,11 @@ pub fn prefetch_at<T>(slice: &[T], index: usize) {
 /// written the bytes to memory; returns when that has happened.
 pub fn evict<'a>(all: impl IntoIterator<Item = &'a [u8]>) {
     for bytes in all {
-        let start = bytes.as_ptr() as usize & !(CACHE_LINE - 1);
-        for line in (start..bytes.as_ptr() as usize + bytes.len()).step_by(CACHE_LINE) {
+        // Nothing need be where no bytes are.
+        let Range { start, end } = bytes.as_ptr_range();
+        let (start, end) = (start as usize & !(CACHE_LINE - 1), end as usize);
+        let lines = if bytes.is_empty() { 0..0 } else { start..end };
+        for line in lines.step_by(CACHE_LINE) {
             evict_line(line as *const u8);
         }
     }

@@ -56,14 +56,16 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Returns the next frame from any port of the device; `None` after the time limit. Frames that
-    /// the device sends on its own and overdue frames are skipped, unless they are expected.
+    /// Returns the next frame from any port of the device; `None` after the time limit. Of a time
+    /// in which this thread did not run no more than [`COUNTED_MAX`] counts, because then the
+    /// device may not have run either. Frames that the device sends on its own and overdue frames
+    /// are skipped, unless they are expected.
     pub fn receive(
         &mut self,
         patience: Duration,
         is_awaited: impl Fn((PortId, &[u8])) -> bool,
     ) -> Option<(PortId, Vec<u8>)> {
-        let end = Instant::now() + patience;
+        let (mut left, mut last) = (patience, Instant::now());
         loop {
             for (index, link) in self.links.iter_mut().enumerate() {
                 let port = PortId(index as u8);
@@ -88,7 +90,10 @@ impl<'a> Exchange<'a> {
                     self.own_frames += 1;
                 }
             }
-            if Instant::now() >= end || self.stop.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            left = left.saturating_sub(now.duration_since(last).min(COUNTED_MAX));
+            last = now;
+            if left.is_zero() || self.stop.load(Ordering::Relaxed) {
                 return None;
             }
             std::thread::park_timeout(POLL);
@@ -118,6 +123,9 @@ impl<'a> Exchange<'a> {
 /// Interval between two polls of the links: short compared with the latency of a frame, long
 /// compared with a time slice.
 const POLL: Duration = Duration::from_micros(50);
+
+/// Largest part of the time between two polls that counts as waiting.
+const COUNTED_MAX: Duration = Duration::from_millis(1);
 
 /// Time for which a full link is tried again.
 const FULL: Duration = Duration::from_millis(500);

@@ -96,9 +96,15 @@ fn a_closed_loop_forwards_cold_frames_as_it_does_hot_ones() {
     assert_eq!((trial.sent(), trial.drops.len()), (trial.received(), 0));
 }
 
+/// A gateway whose policer drops nearly all of what these tests send.
+fn slow() -> Section {
+    let rate_limit = serde_json::from_value(serde_json::json!("10 kB/s")).expect("a rate");
+    Section { fakedrop: false, rate_limit, ..Section::default() }
+}
+
 #[test]
 fn a_closed_loop_counts_what_the_policer_drops() {
-    let slow = Section { user: 50, fakedrop: false, ..Section::default() };
+    let slow = Section { user: 50, ..slow() };
     let mut device = device(slow, bidirectional());
     let trial = measure(&mut device, Load::ClosedLoop, Duration::from_millis(50));
     let [(reason, dropped)] = trial.drops.as_slice() else { panic!("{:?}", trial.drops) };
@@ -128,7 +134,7 @@ fn an_open_loop_accounts_for_every_frame() {
 
 #[test]
 fn a_load_beyond_the_device_is_lost_and_explained() {
-    let slow = Section { user: 1, fakedrop: false, ..Section::default() };
+    let slow = Section { user: 1, ..slow() };
     let mut device = device(slow, Traffic::default());
     let trial = measure(&mut device, open_loop(50_000.0), Duration::from_millis(100));
     let uplink = &trial.directions[0];
@@ -246,7 +252,7 @@ fn the_last_lost_frame_is_told_where_one_was_lost() {
         assert_eq!(direction.last_lost_ns.is_some(), direction.lost > 0, "{}", direction.name);
     }
     // Of one user at a rate far beyond its policer, losses go on to the end.
-    let slow = Section { user: 1, fakedrop: false, ..Section::default() };
+    let slow = Section { user: 1, ..slow() };
     let mut device = self::device(slow, Traffic::default());
     let trial = measure(&mut device, open_loop(20_000.0), Duration::from_millis(100));
     let last = trial.directions[0].last_lost_ns.expect("most are lost");
@@ -256,7 +262,7 @@ fn the_last_lost_frame_is_told_where_one_was_lost() {
 
 #[test]
 fn bytes_are_counted_by_subscriber_where_asked_for() {
-    let slow = Section { user: 4, fakedrop: false, ..Section::default() };
+    let slow = Section { user: 4, ..slow() };
     let mut device = device(slow, bidirectional());
     let counted = |count| Conditions { subscribers_counted: count, ..Conditions::default() };
     device.set_conditions(&counted(3)).expect("bearers are policed");

@@ -19,8 +19,7 @@ pub fn facts(clock: &Clock) -> HostFacts {
             read("/proc/sys/kernel/ostype"),
             read("/proc/sys/kernel/osrelease")
         ),
-        cpu_model: field(&cpuinfo, "model name")
-            .map_or_else(|| format!("unknown {}", std::env::consts::ARCH), str::to_owned),
+        cpu_model: cpu_model(&cpuinfo),
         cores: cpu::available_cores().len(),
         memory_bytes: memory::available().total_bytes,
         huge_pages: huge_pages(),
@@ -28,6 +27,19 @@ pub fn facts(clock: &Clock) -> HostFacts {
         cpu_flags: useful_flags(&cpuinfo),
         ..HostFacts::default()
     }
+}
+
+/// The name of the processor with what tells generations of one name apart, which a host that is
+/// virtual may hide from the name.
+fn cpu_model(cpuinfo: &str) -> String {
+    let name = field(cpuinfo, "model name")
+        .map_or_else(|| format!("unknown {}", std::env::consts::ARCH), str::to_owned);
+    let parts = CPU_PARTS.iter().filter_map(|(key, word)| {
+        let value = field(cpuinfo, key)?;
+        Some(format!("{word} {value}"))
+    });
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { name } else { format!("{name} ({})", parts.join(", ")) }
 }
 
 fn huge_pages() -> String {
@@ -58,6 +70,16 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
+/// Fields of `/proc/cpuinfo` that tell processors apart, and how a record calls them: those of x86,
+/// then those of Arm.
+const CPU_PARTS: [(&str, &str); 5] = [
+    ("cpu family", "family"),
+    ("model", "model"),
+    ("stepping", "stepping"),
+    ("CPU implementer", "implementer"),
+    ("CPU part", "part"),
+];
+
 /// CPU flags for which the data path has variants, or that explain differences between machines.
 const USEFUL_FLAGS: [&str; 14] = [
     "sse4_2",
@@ -79,6 +101,19 @@ const USEFUL_FLAGS: [&str; 14] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn generations_of_one_name_are_told_apart() {
+        let of = |model: &str| {
+            let text = format!("cpu family\t: 25\nmodel\t\t: {model}\nmodel name\t: AMD EPYC\n");
+            cpu_model(&(text + "stepping\t: 1\n"))
+        };
+        assert_eq!(of("17"), "AMD EPYC (family 25, model 17, stepping 1)");
+        assert_ne!(of("17"), of("1"));
+        let arm = "CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";
+        assert!(cpu_model(arm).ends_with(" (implementer 0x41, part 0xd0c)"), "{}", cpu_model(arm));
+        assert_eq!(cpu_model("model name : a CPU\n"), "a CPU");
+    }
 
     #[test]
     fn fields_of_the_kernels_files_are_read() {

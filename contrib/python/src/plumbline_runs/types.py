@@ -40,7 +40,8 @@ class HostFacts(TypedDict):
     hostname: NotRequired[Union[str, None]]
     # Kernel name and release.
     kernel: str
-    # CPU model as the kernel names it.
+    # CPU model as the kernel names it, with family, model and stepping (of Arm implementer and
+    # part): generations of one name differ.
     cpu_model: str
     # Number of CPUs that this process may use.
     cores: int

@@ -13,7 +13,8 @@ pub struct HostFacts {
     pub hostname: Option<String>,
     /// Kernel name and release.
     pub kernel: String,
-    /// CPU model as the kernel names it.
+    /// CPU model as the kernel names it, with family, model and stepping (of Arm implementer and
+    /// part): generations of one name differ.
     pub cpu_model: String,
     /// Number of CPUs that this process may use.
     pub cores: usize,

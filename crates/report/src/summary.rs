@@ -56,7 +56,9 @@ pub(crate) fn validity_in_words(record: &RunRecord) -> String {
     let all = outcomes(record).count();
     let invalid = outcomes(record).filter(|(_, outcome)| !outcome.validity.valid).count();
     let remarked = outcomes(record).filter(|(_, o)| !o.validity.limits.is_empty()).count();
+    let imprecise = outcomes(record).filter(|(_, o)| o.validity.imprecision().is_some()).count();
     match (record.status, invalid, remarked) {
+        (Status::Passed, ..) if imprecise > 0 => format!("valid, imprecise: {imprecise} of {all}"),
         (Status::Passed, _, 0) if all > 0 => "valid, without remarks".into(),
         (Status::Passed, _, 1) => "valid, remarks on one result".into(),
         (Status::Passed, _, n) if n > 0 => format!("valid, remarks on {n} results"),

@@ -2,7 +2,7 @@
 //!
 //! `INSTA_UPDATE=always cargo test -p report` rewrites the golden files; review the difference.
 
-use measure::record::RunRecord;
+use measure::record::{Limit, LimitKind, RunRecord, Status, Validity};
 
 use crate::fixture;
 
@@ -36,6 +36,26 @@ fn a_table_wider_than_the_terminal_goes_on_below_without_breaking_a_word() {
         assert!(tables.iter().any(|line| line.contains(words)), "{words}:\n{text}");
     }
     assert_eq!(tables.iter().filter(|line| line.starts_with(" policer ")).count(), 2, "{text}");
+}
+
+#[test]
+fn a_run_with_a_wide_spread_is_called_imprecise_first() {
+    let mut record = fixture::record();
+    record.status = Status::Passed;
+    let outcomes = || record.cells.iter().flat_map(|cell| &cell.outcomes);
+    let all = outcomes().count();
+    let spread = Limit {
+        kind: LimitKind::Spread,
+        invalidates: false,
+        what: "the repetitions differ by 21 % of the median".into(),
+        advice: "measure longer".into(),
+    };
+    for outcome in record.cells.iter_mut().flat_map(|cell| &mut cell.outcomes) {
+        outcome.validity = Validity::from_limits(Vec::new());
+    }
+    assert!(!file("html", &record).contains("imprecise"));
+    record.cells[0].outcomes[0].validity = Validity::from_limits(vec![spread]);
+    assert!(file("html", &record).contains(&format!("valid, imprecise: 1 of {all}")));
 }
 
 #[test]

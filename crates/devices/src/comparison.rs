@@ -90,6 +90,11 @@ impl<N: Model> Comparison<N> {
         }
     }
 
+    /// Returns the number of differences so far.
+    pub fn mismatches(&self) -> u64 {
+        self.mismatch_count
+    }
+
     /// Returns true if there are more differences than are kept; the check then stops, because a
     /// device that does nothing right is slow to check.
     pub fn is_hopeless(&self) -> bool {

@@ -426,9 +426,14 @@ impl<N: Model> Walk<'_, N> {
         }
     }
 
-    /// Returns the time limit for a frame; short if nothing arrives anyway.
+    /// Returns the time limit for a frame: long while nothing has been wrong, short if nothing
+    /// arrives anyway.
     fn patience(&self) -> Duration {
-        if self.comparison.is_hopeless() { SILENCE } else { PATIENCE }
+        match self.comparison.mismatches() {
+            0 => FIRST_PATIENCE,
+            _ if self.comparison.is_hopeless() => SILENCE,
+            _ => PATIENCE,
+        }
     }
 
     fn finish(self, unreachable: &[(&str, &str)]) -> Check {
@@ -460,7 +465,10 @@ impl<N: Model> Walk<'_, N> {
 
 /// Number of frames per direction of the workload.
 const WORKLOAD_FRAMES: u64 = 64;
-/// Time limit for a frame that must arrive; a busy machine may delay it.
+/// Time limit for the first frame that is missing: where a busy machine keeps the kernel from
+/// handling frames it has been seconds late.
+const FIRST_PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit for a further frame that must arrive.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Time without any frame after which a frame counts as dropped, if no later frame can show it.
 const SILENCE: Duration = Duration::from_millis(20);

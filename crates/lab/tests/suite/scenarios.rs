@@ -34,19 +34,8 @@ fn every_scenario_loads_and_validates() {
 
 #[test]
 fn the_main_job_names_every_key_there_is() {
-    let path = scenarios().into_iter().find(|path| path.ends_with("mobile-gateway.yaml"));
-    let path = path.expect("the main job is there");
-    let scenario = Scenario::read(&path, FUNCTIONS).unwrap_or_else(|error| panic!("{error}"));
-    let document =
-        Document::parse(&SCENARIO, "file", &scenario.text).expect("it was parsed before");
+    let (scenario, document) = names_every_key("mobile-gateway.yaml", "tunneling-method");
     let unit = scenario.benchmarks[0].unit;
-    let sections = [("function", unit.config_schema()), ("traffic", unit.traffic_schema())];
-    for (section, schema) in sections {
-        let known = schema.get("properties").and_then(Value::as_object).expect("keys");
-        for key in known.keys().filter(|key| *key != "tunneling-method") {
-            assert!(document.root[section].get(key).is_some(), "{section}.{key} is not shown");
-        }
-    }
     let entries = methods::DEFAULT_METHODS.iter().filter_map(|name| methods::find(name));
     for entry in entries.filter(|entry| entry.subject == unit.subject()) {
         let schema = (entry.schema)();
@@ -63,19 +52,25 @@ fn the_main_job_names_every_key_there_is() {
 #[test]
 fn the_scenarios_of_bridge_and_router_name_every_key_there_is() {
     for (name, other_word) in [("l2-forward.yaml", "fakedrop"), ("l3-forward.yaml", "")] {
-        let path = scenarios().into_iter().find(|path| path.ends_with(name)).expect("it is there");
-        let scenario = Scenario::read(&path, FUNCTIONS).unwrap_or_else(|error| panic!("{error}"));
-        let document =
-            Document::parse(&SCENARIO, "file", &scenario.text).expect("it was parsed before");
-        let unit = scenario.benchmarks[0].unit;
-        let sections = [("function", unit.config_schema()), ("traffic", unit.traffic_schema())];
-        for (section, schema) in sections {
-            let known = schema.get("properties").and_then(Value::as_object).expect("keys");
-            for key in known.keys().filter(|key| *key != other_word) {
-                assert!(document.root[section].get(key).is_some(), "{name}: {section}.{key}");
-            }
+        names_every_key(name, other_word);
+    }
+}
+
+/// Asserts that a scenario names every key of its function and traffic but another word for one.
+fn names_every_key(name: &str, other_word: &str) -> (Scenario, Document) {
+    let path = scenarios().into_iter().find(|path| path.ends_with(name)).expect("it is there");
+    let scenario = Scenario::read(&path, FUNCTIONS).unwrap_or_else(|error| panic!("{error}"));
+    let document =
+        Document::parse(&SCENARIO, "file", &scenario.text).expect("it was parsed before");
+    let unit = scenario.benchmarks[0].unit;
+    let sections = [("function", unit.config_schema()), ("traffic", unit.traffic_schema())];
+    for (section, schema) in sections {
+        let known = schema.get("properties").and_then(Value::as_object).expect("keys");
+        for key in known.keys().filter(|key| *key != other_word) {
+            assert!(document.root[section].get(key).is_some(), "{name}: {section}.{key}");
         }
     }
+    (scenario, document)
 }
 
 #[test]

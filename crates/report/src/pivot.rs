@@ -128,17 +128,23 @@ fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
     Pivot { caption: format!("{method}{repeated}"), head, rows: outcomes.iter().map(row).collect() }
 }
 
-/// A table of figures of parts: one column per cell if there is one figure, otherwise one column
-/// per figure; one row per part.
-fn parts(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Option<Pivot> {
+/// Tables of figures of parts, with a row per part: one of each figure by stage, with a column per
+/// cell, and one of all others, with a column per figure.
+fn parts(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Vec<Pivot> {
     let names = names(outcomes, |f| f.of.is_some());
-    let parts =
-        distinct(outcomes.iter().flat_map(|(_, o)| &o.figures).filter_map(|f| f.of.as_deref()));
-    match names.as_slice() {
-        [] => None,
-        [name] if STAGES.contains(name) => Some(stages(method, outcomes, cells, name, &parts)),
-        _ => Some(directions(method, outcomes, cells, &names, &parts)),
+    let (of_stages, others): (Vec<&str>, Vec<&str>) =
+        names.iter().partition(|name| STAGES.contains(name));
+    let parts = |of: &[&str]| {
+        let figures = outcomes.iter().flat_map(|(_, outcome)| &outcome.figures);
+        let figures = figures.filter(|figure| of.contains(&figure.name.as_str()));
+        distinct(figures.filter_map(|figure| figure.of.as_deref()))
+    };
+    let table = |name: &&str| stages(method, outcomes, cells, name, &parts(&[name]));
+    let mut tables: Vec<Pivot> = of_stages.iter().map(table).collect();
+    if !others.is_empty() {
+        tables.push(directions(method, outcomes, cells, &others, &parts(&others)));
     }
+    tables
 }
 
 fn stages(
@@ -229,7 +235,7 @@ pub(crate) fn carried_words(outcome: &Outcome, figure: &Figure) -> String {
     match quantile(&figure.name).zip(samples()) {
         Some((quantile, samples)) if !carries(quantile, samples) => TOO_FEW.into(),
         // The head of the column says the unit.
-        _ if figure.name == "ticks_per_packet" => bare(Some(figure)),
+        _ if STAGES.contains(&figure.name.as_str()) => bare(Some(figure)),
         _ => figure.words(),
     }
 }
@@ -264,7 +270,7 @@ fn names<'a>(outcomes: &[(&Cell, &'a Outcome)], wanted: fn(&Figure) -> bool) -> 
 }
 
 /// Figures by stage, which add up.
-const STAGES: &[&str] = &["ticks_per_packet", "ns_per_packet"];
+const STAGES: &[&str] = &["ticks_cold_per_packet", "ticks_per_packet", "ns_per_packet"];
 
 /// Prefix of the names of all latency figures.
 const LATENCY: &str = "latency_";

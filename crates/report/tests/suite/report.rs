@@ -59,6 +59,29 @@ fn a_run_with_a_wide_spread_is_called_imprecise_first() {
 }
 
 #[test]
+fn stages_of_cold_and_hot_frames_have_a_table_each_with_a_column_for_each_cell() {
+    let mut record = fixture::record();
+    for outcome in record.cells.iter_mut().flat_map(|cell| &mut cell.outcomes) {
+        let of = outcome.figures.iter().filter(|f| f.name == "ticks_per_packet" && f.of.is_some());
+        let mut cold: Vec<_> = of.skip(1).cloned().collect();
+        cold.iter_mut().for_each(|figure| figure.name = "ticks_cold_per_packet".into());
+        outcome.figures.extend(cold);
+    }
+    let text = report::terminal::render(&record, 100);
+    let table = |caption: &str| {
+        let (_, behind) = text.split_once(caption).unwrap_or_else(|| panic!("{caption}: {text}"));
+        behind.split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    let hot = table("TSC cycles per packet by stage");
+    let cold = table("TSC cycles per packet, cold frames by stage");
+    assert!(hot.contains(" policer ") && cold.contains(" policer "), "{text}");
+    let first = record.cells[0].outcomes[0].parts("ticks_per_packet").next().expect("stages");
+    let first = format!(" {} ", first.of.as_deref().expect("a stage"));
+    assert!(hot.contains(&first) && !cold.contains(&first), "{first}: {text}");
+    assert!(!text.contains("in parts"), "{text}");
+}
+
+#[test]
 fn a_failed_check_publishes_no_figure() {
     let text = report::terminal::render(&fixture::failed_check(), 100);
     assert!(!text.contains("pps"), "{text}");

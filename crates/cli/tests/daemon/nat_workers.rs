@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use serde_json::Value;
 
 use crate::kit::until_or;
-use crate::nat_network::{Network, PATIENCE, SERVER, tally};
+use crate::nat_network::{Network, SERVER, tally};
 
 /// Subscribers, and sockets of each.
 const CLIENTS: u8 = 8;
@@ -30,23 +30,25 @@ fn packets_find_the_worker_of_their_subscriber_by_any_queue() {
     let server = network.internet.run(|| bound((SERVER, 53).into())).expect("the namespace");
     // Each with the end by which the server knows it.
     let mut known: Vec<(UdpSocket, SocketAddr)> = Vec::new();
+    let mut words = 0..;
+    let mut say = |from: &UdpSocket, to: &UdpSocket, address| {
+        said(&network, words.next().expect("a number"), (from, to), address)
+    };
     for client in &clients {
         for _ in 0..SOCKETS {
             let own = SocketAddr::new(client.parse().expect("an address"), 0);
             let socket = network.subscribers.run(|| bound(own)).expect("the namespace");
-            say(&network, &socket, &server, (SERVER, 53).into());
-            let outside = hear(&server);
+            let outside = say(&socket, &server, (SERVER, 53).into());
             assert!(outside.ip().to_string().starts_with("198.18.0."), "{outside}");
-            say(&network, &server, &socket, outside);
-            assert_eq!(hear(&socket), (SERVER, 53).into());
+            assert_eq!(say(&server, &socket, outside), (SERVER, 53).into());
             known.push((socket, outside));
         }
     }
     // Each says something to the subscriber after it, by the end outside (RFC 4787 REQ-9).
     for (index, (socket, outside)) in known.iter().enumerate() {
         let (other, to) = &known[(index + SOCKETS) % known.len()];
-        say(&network, socket, other, *to);
-        assert_eq!(hear(other), *outside, "a subscriber is known by its outside end");
+        let heard_from = say(socket, other, *to);
+        assert_eq!(heard_from, *outside, "a subscriber is known by its outside end");
     }
 
     let tables = network.told(&["show", "tables", "--json"]);
@@ -69,34 +71,31 @@ fn packets_find_the_worker_of_their_subscriber_by_any_queue() {
 
 fn bound(address: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind(address).expect("its address is there");
-    socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    socket.set_nonblocking(true).expect("a socket");
     socket
 }
 
-/// Sends a datagram, once more as long as nothing comes: neighbours have to be found first.
-fn say(network: &Network, from: &UdpSocket, to: &UdpSocket, address: SocketAddr) {
-    let mut heard = [0; 1];
-    to.set_nonblocking(true).expect("a socket");
+/// Says a word to an address, once more as long as it is not heard, for neighbours have to be found
+/// first; returns from where it was heard. Words from before may still arrive.
+fn said(
+    network: &Network,
+    word: u32,
+    (from, to): (&UdpSocket, &UdpSocket),
+    address: SocketAddr,
+) -> SocketAddr {
+    let word = word.to_be_bytes();
+    let mut heard = [0; 4];
     let heard_in_time = || {
-        let came = to.peek(&mut heard).is_ok();
-        if !came {
-            from.send_to(b"x", address).expect("it can be sent");
+        while let Ok((bytes, by)) = to.recv_from(&mut heard) {
+            if heard[..bytes] == word {
+                return Some(by);
+            }
         }
-        came.then_some(())
+        from.send_to(&word, address).expect("it can be sent");
+        None
     };
     let why = || format!("at {address}: {}", network.told(&["show", "all", "--json"]));
-    until_or("a datagram to arrive", heard_in_time, why);
-    to.set_nonblocking(false).expect("a socket");
-}
-
-/// From where the next datagram came; others that wait are the same once more.
-fn hear(socket: &UdpSocket) -> SocketAddr {
-    let mut bytes = [0; 16];
-    let (_, from) = socket.recv_from(&mut bytes).expect("something was said");
-    socket.set_nonblocking(true).expect("a socket");
-    while socket.recv_from(&mut bytes).is_ok() {}
-    socket.set_nonblocking(false).expect("a socket");
-    from
+    until_or("a datagram to arrive", heard_in_time, why)
 }
 
 fn count(value: &Value) -> u64 {

@@ -11,9 +11,18 @@ use crate::wire::Said;
 struct Naive {
     otherwise: Option<Otherwise>,
     oracle: Oracle,
-    /// By peer: its session, if it has one, and what it was told.
-    sessions: Vec<Option<(TcpStream, BTreeMap<Prefix, Attributes>)>>,
+    /// By peer: its session, if it has one.
+    sessions: Vec<Option<Session>>,
+    /// How many sessions there have been.
+    opened: u64,
     lost: Vec<bool>,
+}
+
+struct Session {
+    /// Tells it from the peer's session before it, whose end may be noticed later.
+    number: u64,
+    stream: TcpStream,
+    told: BTreeMap<Prefix, Attributes>,
 }
 
 fn own() -> Own {
@@ -35,6 +44,7 @@ fn start(otherwise: Option<Otherwise>, policies: Policies) -> SocketAddr {
         otherwise,
         oracle: Oracle::new(believed, peers()).with(policies),
         sessions: peers().iter().map(|_| None).collect(),
+        opened: 0,
         lost: vec![false; peers().len()],
     };
     let naive = Arc::new(Mutex::new(naive));
@@ -55,26 +65,30 @@ fn serve(mut stream: TcpStream, naive: &Mutex<Naive>) {
     if naive().otherwise == Some(Otherwise::ComesBackLate) && naive().lost[at] {
         return;
     }
+    let mut number = 0;
     while let Some(message) = message(&mut stream) {
         match wire::read(&message).unwrap() {
             Said::Open => {
                 let opening = wire::open(own().asn, 90, own().identifier);
                 let all = [opening, wire::keep_alive()].concat();
                 stream.write_all(&all).unwrap();
-                let mut naive = naive();
-                naive.sessions[at] = Some((stream.try_clone().unwrap(), BTreeMap::new()));
-                naive.tell();
+                number = naive().open(at, stream.try_clone().unwrap());
             }
-            Said::Update(gone, there) => naive().take(at, &gone, there),
+            Said::Update(gone, there) => {
+                let mut naive = naive();
+                if naive.has(at, number) {
+                    naive.take(at, &gone, there);
+                }
+            }
             Said::KeepAlive => {}
             Said::End(_) => break,
         }
     }
     let mut naive = naive();
-    naive.sessions[at] = None;
-    naive.lost[at] = true;
-    naive.oracle.close(at);
-    naive.tell();
+    if naive.has(at, number) {
+        naive.close(at);
+        naive.tell();
+    }
 }
 
 fn message(stream: &mut TcpStream) -> Option<Vec<u8>> {
@@ -86,6 +100,28 @@ fn message(stream: &mut TcpStream) -> Option<Vec<u8>> {
 }
 
 impl Naive {
+    /// Has a session in place of the one that the peer may still have; returns its number.
+    fn open(&mut self, at: usize, stream: TcpStream) -> u64 {
+        if self.sessions[at].is_some() {
+            self.close(at);
+        }
+        self.opened += 1;
+        let number = self.opened;
+        self.sessions[at] = Some(Session { number, stream, told: BTreeMap::new() });
+        self.tell();
+        number
+    }
+
+    fn has(&self, at: usize, number: u64) -> bool {
+        self.sessions[at].as_ref().is_some_and(|session| session.number == number)
+    }
+
+    fn close(&mut self, at: usize) {
+        self.sessions[at] = None;
+        self.lost[at] = true;
+        self.oracle.close(at);
+    }
+
     fn take(&mut self, from: usize, gone: &[Prefix], there: Vec<(Prefix, Attributes)>) {
         gone.iter().for_each(|prefix| self.oracle.withdraw(from, *prefix));
         let is_client = peers()[from].is_client;
@@ -114,7 +150,9 @@ impl Naive {
                 now.extend(self.oracle.told_again(at));
             }
             now.values_mut().for_each(|attributes| self.change(at, attributes));
-            let Some((stream, before)) = &mut self.sessions[at] else { continue };
+            let Some(Session { stream, told: before, .. }) = &mut self.sessions[at] else {
+                continue;
+            };
             let gone = before.keys().filter(|prefix| !now.contains_key(prefix));
             let mut said: Vec<u8> = gone.flat_map(|prefix| wire::withdrawal(*prefix)).collect();
             let new = now.iter().filter(|(prefix, it)| before.get(prefix) != Some(it));

@@ -73,12 +73,15 @@ pub fn choose<'a>(
         }
         return Ok(first);
     };
-    scenario.cells().find(|(_, cell)| cell.id == id).ok_or_else(|| {
-        let ids = scenario.cells().map(|(_, cell)| cell.id.as_str());
-        let remedy = match nearest(id, ids) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the first cell is `{}`", first.1.id),
-        };
-        Problem::of_usage(format!("the scenario has no cell `{id}`"), remedy)
-    })
+    scenario.cells().find(|(_, cell)| cell.id == id).ok_or_else(|| no_cell(scenario, id))
+}
+
+/// The problem that a scenario has no cell of this id.
+pub fn no_cell(scenario: &Scenario, id: &str) -> Problem {
+    let ids = || scenario.cells().map(|(_, cell)| cell.id.as_str());
+    let remedy = match nearest(id, ids()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the first cell is `{}`", ids().next().unwrap_or_default()),
+    };
+    Problem::of_usage(format!("the scenario has no cell `{id}`"), remedy)
 }

@@ -15,7 +15,7 @@ use crate::host::host;
 use crate::output::{print, print_json, tell, width};
 use crate::problem::Problem;
 use crate::progress::Progress;
-use crate::scenario::Wanted;
+use crate::scenario::{Wanted, no_cell};
 use crate::stop::on_ctrl_c;
 
 /// Checks a device against the oracle, measures it, and writes a report.
@@ -31,6 +31,9 @@ use crate::stop::on_ctrl_c;
 pub struct Args {
     #[command(flatten)]
     wanted: Wanted,
+    /// Measure only this cell, by its id in the table or record of a run; may be repeated
+    #[arg(long, value_name = "ID")]
+    cell: Vec<String>,
     /// The folder in which the folder of this run is created
     #[arg(long, short, value_name = "DIR", default_value = "runs")]
     output_dir: PathBuf,
@@ -78,6 +81,11 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
                 "report this bug",
             )
         })?;
+    }
+    if !args.cell.is_empty()
+        && let Err(unknown) = scenario.keep_cells(&args.cell)
+    {
+        return Err(no_cell(&scenario, unknown));
     }
     let stop = on_ctrl_c();
     let needed = needed_bytes(&scenario);

@@ -1,10 +1,17 @@
 //! Smoke tests of the scenarios that repeat published tests: each runs to its end, checks pass, and
 //! each method yields its figures. Speed is not asserted.
+//!
+//! Of each scenario the first cell runs, and each other that shows something new: a function on a
+//! device by methods that no cell before it had. All cells run when tests are to be thorough.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::thread;
 
+use lab::registry::FUNCTIONS;
+use lab::scenario::Scenario;
 use serde_json::Value;
 
 use crate::{run, temporary_folder};
@@ -22,11 +29,61 @@ fn scenarios(begins: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Runs the smoke test of a scenario; returns its record.
-fn measured(path: &Path) -> Value {
+/// The cells of a scenario to run, by their ids.
+struct Chosen {
+    path: PathBuf,
+    cells: Vec<String>,
+}
+
+/// What is run of all scenarios, in the order of their names.
+static CHOSEN: LazyLock<Vec<Chosen>> = LazyLock::new(|| {
+    let mut shown = BTreeSet::new();
+    let of = |path| choose(path, &mut shown);
+    let is_alone = |path: &PathBuf| ALONE.iter().any(|name| path.ends_with(name));
+    scenarios("").into_iter().filter(|path| !is_alone(path)).map(of).collect()
+});
+
+/// How the names of the scenarios begin that a test runs; the others are one test's.
+const SWITCHES: &[&str] = &["cisco-"];
+const PROVIDER_EDGE: &[&str] = &["nokia-pe-"];
+const VIRTUAL_CPE: &[&str] = &["adva-"];
+const NATS: &[&str] = &["nfware-", "cgnat-", "nat64", "ds-lite"];
+const REFLECTORS: &[&str] = &["route-reflector", "nokia-rr-", "rr-"];
+const RFC_2544: &[&str] = &["rfc2544-"];
+const GROUPS: [&[&str]; 6] = [SWITCHES, PROVIDER_EDGE, VIRTUAL_CPE, NATS, REFLECTORS, RFC_2544];
+
+/// Scenarios whose tests change them.
+const ALONE: [&str; 3] = ["rr-compare.yaml", "router-churn.yaml", "path-failure.yaml"];
+
+fn choose(path: PathBuf, shown: &mut BTreeSet<String>) -> Chosen {
+    let read = Scenario::read(&path, FUNCTIONS).expect("a scenario");
+    let scenario = read.smoke_test().expect("every method can be shortened");
+    let mut cells = Vec::new();
+    for (benchmark, cell) in scenario.cells() {
+        let device = benchmark.device(cell);
+        let keys = cell.parameters.iter().filter(|(key, _)| key.starts_with("device."));
+        let keys: Vec<_> = keys.collect();
+        let methods = benchmark.methods.iter().map(|choice| &choice.method);
+        let methods: Vec<_> = methods
+            .map(|method| (method.name(), method.configuration()["search"].clone()))
+            .collect();
+        let function = benchmark.unit.name();
+        let kind =
+            format!("{function} {} {:?} {keys:?} {methods:?}", device.name(), device.options);
+        if shown.insert(kind) || cells.is_empty() || testkit::walk::is_thorough() {
+            cells.push(cell.id.clone());
+        }
+    }
+    Chosen { path, cells }
+}
+
+/// Runs the smoke test of cells of a scenario; returns its record.
+fn measured(path: &Path, cells: &[String]) -> Value {
     let folder = temporary_folder();
     let file = path.to_str().expect("a plain name");
-    let ended = run(folder.path(), &["bench", file, "--smoke", "--quiet", "--json"]);
+    let mut arguments = vec!["bench", file, "--smoke", "--quiet", "--json"];
+    arguments.extend(cells.iter().flat_map(|cell| ["--cell", cell.as_str()]));
+    let ended = run(folder.path(), &arguments);
     // Code 3: such short measurements may be invalid, and a device may be absent. Any other code is
     // a failure; code 1, a failed check, is a bug on any machine.
     let told = || failures(&ended.json());
@@ -42,9 +99,10 @@ fn measured(path: &Path) -> Value {
     let is_invalid = |outcome: &Value| outcome["validity"]["valid"] == false;
     let has_invalid =
         |cell: &Value| cell["outcomes"].as_array().into_iter().flatten().any(is_invalid);
-    let cells = record["cells"].as_array().expect("cells");
-    let has_cause = cells.iter().any(|cell| is_absent(cell) || has_invalid(cell));
+    let measured = record["cells"].as_array().expect("cells");
+    let has_cause = measured.iter().any(|cell| is_absent(cell) || has_invalid(cell));
     assert_eq!(ended.code == Some(3), has_cause, "{file}: {:?}: {}", ended.code, ended.stderr);
+    assert!(cells.is_empty() || measured.len() == cells.len(), "{file}: {cells:?}");
     record
 }
 
@@ -55,23 +113,29 @@ fn failures(record: &Value) -> String {
     failed.map(|cell| format!("\n{}: {} {}", cell["id"], cell["error"], cell["check"])).collect()
 }
 
-fn run_all(begins: &str) {
-    let all = scenarios(begins);
-    assert!(!all.is_empty(), "no scenario begins with {begins}");
-    all.iter().for_each(|path| run_one(path));
+fn run_all(group: &[&str]) {
+    let run = CHOSEN.iter().filter(|one| is_of(group, &one.path));
+    let count = run.map(|one| run_one(&one.path, &one.cells)).count();
+    assert!(count >= group.len(), "{group:?}: {count}");
 }
 
-fn run_one(path: &Path) {
+fn is_of(group: &[&str], path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    group.iter().any(|begins| name.starts_with(begins))
+}
+
+fn run_one(path: &Path, cells: &[String]) {
     // The kernel has one NAT, which tests of other programs use, too.
     let uses_kernel_nat = path.ends_with("cgnat-vs-linux.yaml");
     let _alone = uses_kernel_nat.then(|| netns::alone_with("kernel-nat").expect("a file to lock"));
-    assert!(count_run(path) > 0, "{}: no cell could run here", path.display());
+    assert!(count_run(path, cells) > 0, "{}: no cell could run here", path.display());
 }
 
-/// Runs the smoke test of a scenario; returns how many of its cells could run here.
-fn count_run(path: &Path) -> usize {
+/// Runs the smoke test of cells of a scenario, all if none is named; returns how many of them could
+/// run here.
+fn count_run(path: &Path, cells: &[String]) -> usize {
     let name = path.display().to_string();
-    let record = measured(path);
+    let record = measured(path, cells);
     let cells = record["cells"].as_array().expect("cells");
     let mut ran = 0;
     for cell in cells {
@@ -97,33 +161,27 @@ fn count_run(path: &Path) -> usize {
 
 #[test]
 fn the_virtual_switches() {
-    run_all("cisco-");
+    run_all(SWITCHES);
 }
 
 #[test]
 fn the_provider_edge_router() {
-    run_all("nokia-");
+    run_all(PROVIDER_EDGE);
 }
 
 #[test]
 fn the_virtual_cpe() {
-    run_all("adva-");
+    run_all(VIRTUAL_CPE);
 }
 
 #[test]
 fn the_carrier_grade_nat() {
-    run_all("nfware-");
-    run_all("cgnat-");
-    run_all("nat64");
-    run_all("ds-lite");
+    run_all(NATS);
 }
 
 #[test]
 fn route_reflectors() {
-    let alone = |path: &PathBuf| !path.ends_with("rr-compare.yaml");
-    let all = ["route-reflector", "nokia-rr-", "rr-"].map(scenarios).concat();
-    assert!(all.len() > 8, "{all:?}");
-    all.iter().filter(|path| alone(path)).for_each(|path| run_one(path));
+    run_all(REFLECTORS);
 }
 
 /// Each in a run of its own beside the others, as most of them wait for most of their time: GoBGP
@@ -146,7 +204,7 @@ fn route_reflectors_side_by_side() {
                 let folder = temporary_folder();
                 let file = folder.path().join(format!("{name}.yaml"));
                 fs::write(&file, text).expect("the folder can be written");
-                count_run(&file);
+                count_run(&file, &[]);
             });
         }
     });
@@ -154,7 +212,13 @@ fn route_reflectors_side_by_side() {
 
 #[test]
 fn rfc_2544() {
-    run_all("rfc2544-");
+    run_all(RFC_2544);
+}
+
+#[test]
+fn the_other_scenarios() {
+    let others = CHOSEN.iter().filter(|one| !GROUPS.iter().any(|group| is_of(group, &one.path)));
+    others.for_each(|one| run_one(&one.path, &one.cells));
 }
 
 #[test]
@@ -167,7 +231,7 @@ fn a_router_whose_routes_change() {
     let folder = temporary_folder();
     let file = folder.path().join("router-churn.yaml");
     fs::write(&file, smaller).expect("the folder can be written");
-    run_one(&file);
+    run_one(&file, &[]);
 }
 
 #[test]

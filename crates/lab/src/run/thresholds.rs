@@ -13,9 +13,7 @@ pub(super) fn verdicts(thresholds: &[Threshold], cells: &[Cell]) -> Vec<Threshol
 }
 
 fn of_threshold(threshold: &Threshold, cells: &[Cell]) -> Vec<ThresholdVerdict> {
-    let is_meant = |cell: &&Cell| {
-        threshold.cells.iter().all(|(key, value)| cell.parameters.get(key) == Some(value))
-    };
+    let is_meant = |cell: &&Cell| threshold.is_about(&cell.parameters);
     let verdicts: Vec<ThresholdVerdict> =
         cells.iter().filter(is_meant).flat_map(|cell| of_cell(threshold, cell)).collect();
     if verdicts.is_empty() {

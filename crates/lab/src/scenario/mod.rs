@@ -149,6 +149,25 @@ impl Scenario {
         })
     }
 
+    /// Keeps only the cells with these ids, and the thresholds that are about one of them.
+    ///
+    /// # Errors
+    /// The first id that no cell has.
+    pub fn keep_cells<'a>(&mut self, ids: &'a [String]) -> Result<(), &'a str> {
+        let has = |id: &&String| self.cells().any(|(_, cell)| cell.id == **id);
+        if let Some(unknown) = ids.iter().find(|id| !has(id)) {
+            return Err(unknown);
+        }
+        for benchmark in &mut self.benchmarks {
+            benchmark.cells.retain(|cell| ids.contains(&cell.id));
+        }
+        self.benchmarks.retain(|benchmark| !benchmark.cells.is_empty());
+        let kept: Vec<Combination> = self.cells().map(|(_, cell)| cell.clone()).collect();
+        self.thresholds
+            .retain(|threshold| kept.iter().any(|cell| threshold.is_about(&cell.parameters)));
+        Ok(())
+    }
+
     /// All cells with their benchmarks, in the order of the file.
     pub fn cells(&self) -> impl Iterator<Item = (&Benchmark, &Combination)> {
         self.benchmarks.iter().flat_map(|one| one.cells.iter().map(move |cell| (one, cell)))

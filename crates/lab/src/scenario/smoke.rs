@@ -106,9 +106,13 @@ fn shorten(choice: &mut MethodChoice) -> Result<(), Invalid> {
     let Some(entry) = methods::find(name) else { return Ok(()) };
     let mut configuration = choice.method.configuration();
     if let Some(keys) = configuration.as_object_mut() {
+        let max_rate = keys.get("max-rate").cloned();
         shorten_keys(keys);
-        if name == "loss-curve" {
-            keys.insert("step".to_owned(), json!(0.25));
+        match name {
+            "loss-curve" => drop(keys.insert("step".to_owned(), json!(0.25))),
+            // The load follows from the rates of subscribers, whatever those are.
+            "rate-precision" => keys.extend(max_rate.map(|rate| ("max-rate".to_owned(), rate))),
+            _ => {}
         }
     }
     choice.method = (entry.read)(configuration)?;
@@ -128,8 +132,10 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
             _ if LEFT_OFF.contains(&key.as_str()) && value.as_f64() == Some(0.0) => {}
             // Without an update rate nothing changes during a trial; other absent keys get a bound.
             Value::Null if key == "update-rate" => {}
-            _ if key == "repetitions" => *value = json!(1),
             _ => {
+                let most = AT_MOST.iter().find(|(known, _)| known == key);
+                let count = value.as_u64().zip(most).map(|(count, (_, most))| count.min(*most));
+                count.into_iter().for_each(|count| *value = json!(count));
                 let short = SHORT.iter().find(|(known, _)| known == key);
                 // An integer stays an integer.
                 let short = short.map(|(_, short)| match value.is_u64() {
@@ -139,6 +145,10 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
                 short.into_iter().for_each(|short| *value = short);
             }
         }
+    }
+    // The sum of the trials of a goal is no shorter than one of them.
+    if keys.contains_key("duration-sum") {
+        keys.entry("final-trial-duration").or_insert_with(|| json!(0.1));
     }
 }
 
@@ -193,12 +203,31 @@ const SHORT: &[(&str, f64)] = &[
     ("precision", 0.5),
 ];
 
+/// The largest counts of what is done again: what noise spoils is not measured once more, since the
+/// figures of a smoke test mean nothing.
+const AT_MOST: &[(&str, u64)] = &[
+    ("repetitions", 1),
+    ("repeat-stalled", 0),
+    ("repeat-lossy", 0),
+    ("repeat-failed", 0),
+    ("best-of", 2),
+    ("worst-of", 2),
+    ("max-trials", 12),
+];
+
 /// Keys that ask for nothing where they are 0, and stay so: not all routes can change.
 const LEFT_OFF: [&str; 3] = ["changes", "lost-clients", "slow-clients"];
 
-/// Keys that `search: mlrsearch` does not use, and its search time, which stays as it is.
-const LEFT_TO_MLRSEARCH: [&str; 4] =
-    ["trial-duration", "final-duration", "precision", "max-search-time"];
+/// Keys that `search: mlrsearch` does not use, and its search's time and trials, which stay as they
+/// are.
+const LEFT_TO_MLRSEARCH: [&str; 6] = [
+    "trial-duration",
+    "final-duration",
+    "precision",
+    "max-search-time",
+    "repeat-lossy",
+    "max-trials",
+];
 
 /// The number of words of a key that are kept in addition to the first. Of numbers it is one.
 const MORE_WORDS: usize = 2;
@@ -232,8 +261,29 @@ mod tests {
         };
         assert_eq!(updates("capacity"), Value::Null);
         assert_eq!(updates("{name: capacity, update-rate: 20000}"), json!(1e3));
-        let mlr = "{name: throughput, search: mlrsearch, goals: ndr-pdr}";
-        smoke(&format!("function: {{name: l3-router}}\nmethods: {mlr}\n"));
+        for goals in ["ndr-pdr", "[{loss-ratio: 0, duration-sum: 7 s}]"] {
+            let mlr = format!("{{name: throughput, search: mlrsearch, goals: {goals}}}");
+            smoke(&format!("function: {{name: l3-router}}\nmethods: {mlr}\n"));
+        }
+    }
+
+    #[test]
+    fn what_noise_spoils_is_not_measured_again() {
+        let of = |keys: &str| {
+            let text =
+                format!("function: {{name: l3-router}}\nmethods: {{name: throughput, {keys}}}\n");
+            smoke(&text).benchmarks[0].methods[0].method.configuration()
+        };
+        let shortened = of("repeat-stalled: 9, repeat-lossy: 3, best-of: 5");
+        let rates = "function: {name: mobile-gateway}\nmethods: {name: rate-precision}\n";
+        let precision = smoke(rates).benchmarks[0].methods[0].method.configuration();
+        assert!(precision["max-rate"].as_f64() >= Some(1e6), "{precision}");
+        for (key, count) in
+            [("repeat-stalled", 0), ("repeat-lossy", 0), ("best-of", 2), ("worst-of", 1)]
+        {
+            assert_eq!(shortened[key], count, "{key}");
+        }
+        assert_eq!(of("max-trials: 5")["max-trials"], 5, "fewer stay fewer");
     }
 
     #[test]

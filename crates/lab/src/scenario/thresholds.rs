@@ -269,6 +269,13 @@ pub struct Threshold {
     pub text: String,
 }
 
+impl Threshold {
+    /// Whether it is about the cell with these parameters.
+    pub fn is_about(&self, parameters: &Map<String, Value>) -> bool {
+        self.cells.iter().all(|(key, value)| parameters.get(key) == Some(value))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use std::io;
 
 use machine::clock::Ticks;
-use packet::{Batch, PortId, Reason, Room, Slot, Touched};
+use packet::{Batch, PortId, Reason, Room, Slot};
 
 use crate::control::Refusal;
 use crate::plane::{Context, Event};
@@ -79,12 +79,6 @@ pub trait Function: Send {
     /// their headers: those are not joined, however fast they follow each other.
     fn reads_datagrams(&self) -> &'static [u16] {
         &[]
-    }
-
-    /// Returns what the function touches of most frames; of those that are in no cache it is
-    /// prefetched. Its first loop over a batch calls [`Batch::look_ahead`].
-    fn touches(&self) -> Touched {
-        Touched::HeadersAndFront
     }
 
     /// Sets the room of the worker's frames, once and before the first batch. A function that

@@ -258,8 +258,7 @@ impl<F: Function> Worker<F> {
         let (segments, datagrams) = (all_take(Kinds::have_tcp), all_take(|kinds| kinds.udp));
         let except = self.function.reads_datagrams();
         self.batch.set_joins(Joins { segments, datagrams, except });
-        let are_cold = self.ports.iter().any(|port| port.leaves_cold());
-        self.batch.set_cold(are_cold.then(|| self.function.touches()));
+        self.batch.set_cold(self.ports.iter().any(|port| port.leaves_cold()));
     }
 
     /// Executes one order, between two batches.

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use machine::memory::{CACHE_LINE, HugeArray};
 
-use crate::{Long, PortId, Slot, Touched, Verdict};
+use crate::{Long, PortId, Slot, Verdict};
 
 /// Largest number of frames in a batch.
 pub const BATCH_MAX: usize = 256;
@@ -64,8 +64,8 @@ pub struct Batch {
     /// Whether there was a long segment since the batch was emptied.
     has_long: bool,
     joins: Joins,
-    /// What is prefetched of frames, if they are in no cache.
-    cold: Option<Touched>,
+    /// Whether received frames are in no cache.
+    cold: bool,
 }
 
 /// Frames that ports may join to long segments where they follow each other, because all ways out
@@ -108,7 +108,7 @@ impl Batch {
             long: [None; BATCH_MAX],
             has_long: false,
             joins: Joins::default(),
-            cold: None,
+            cold: false,
         })
     }
 

@@ -9,12 +9,10 @@ mod batch;
 mod long;
 mod made;
 mod slots;
-mod touched;
 mod verdict;
 
 pub use batch::{BATCH_MAX, Batch, Joins, LONG_BYTES_MAX, Room};
 pub use long::Long;
 pub use made::{MADE_FULL, Made};
 pub use slots::{Slot, Slots};
-pub use touched::Touched;
 pub use verdict::{PortId, Reason, Verdict};

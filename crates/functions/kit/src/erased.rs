@@ -10,7 +10,7 @@ use std::sync::Arc;
 use engine::{Context, Event, Function, Names, Refusal, StageClock};
 use keys::{Invalid, parsed, read};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, PortId, Room, Slot, Touched};
+use packet::{Batch, PortId, Room, Slot};
 use protocol_kit::{Companion, Neighbour};
 use schemars::Schema;
 use serde_json::{Map, Value};
@@ -383,10 +383,6 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn reads_datagrams(&self) -> &'static [u16] {
         self.0.reads_datagrams()
-    }
-
-    fn touches(&self) -> Touched {
-        self.0.touches()
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::io;
 
 use engine::{Context, Drops, Event, Function, Names, Refusal, StageClock};
 use machine::clock::Ticks;
-use packet::{Batch, PortId, Room, Slot, Touched};
+use packet::{Batch, PortId, Room, Slot};
 use protocol_kit::{Companion, Neighbour};
 
 use crate::sought::Sought;
@@ -29,8 +29,6 @@ pub trait Running: Any + Send {
     fn state_bytes(&self) -> usize;
     /// See [`Function::reads_datagrams`].
     fn reads_datagrams(&self) -> &'static [u16];
-    /// See [`Function::touches`].
-    fn touches(&self) -> Touched;
     /// See [`Function::make_room`].
     ///
     /// # Errors
@@ -106,10 +104,6 @@ impl Function for Box<dyn Running> {
 
     fn reads_datagrams(&self) -> &'static [u16] {
         (**self).reads_datagrams()
-    }
-
-    fn touches(&self) -> Touched {
-        (**self).touches()
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {

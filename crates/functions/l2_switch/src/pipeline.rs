@@ -9,7 +9,7 @@ use std::io;
 use engine::{Drops, Function, Refusal, StageClock};
 use function_kit::SetupError;
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, PortId, Reason, Room, Slot, Slots, Touched, Verdict};
+use packet::{Batch, Made, PortId, Reason, Room, Slot, Slots, Verdict};
 use tables::mac::{Heard, MacTable, Place};
 use wire::bytes::array_at;
 use wire::ethernet;
@@ -92,13 +92,6 @@ impl Function for Pipeline {
 
     fn tallies(&self) -> &[u64] {
         &self.tallies
-    }
-
-    fn touches(&self) -> Touched {
-        match self.features.are_needed() {
-            false => Touched::Headers,
-            true => Touched::HeadersAndFront,
-        }
     }
 
     fn state_bytes(&self) -> usize {

@@ -28,6 +28,7 @@ impl Pipeline {
         way.frames.clear();
         for slot in batch.slots() {
             batch.look_ahead(slot);
+            batch.look_in_front(slot);
             let frame = batch.frame(slot);
             let taken = match state.circuits.take(batch.port(slot), frame) {
                 Ok(taken) => taken,

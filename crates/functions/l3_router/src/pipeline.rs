@@ -12,7 +12,7 @@ use engine::plane::{self, Context};
 use engine::{Drops, Event, Function, Refusal, StageClock};
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, PortId, Room, Slot, Touched, Verdict};
+use packet::{Batch, Made, PortId, Room, Slot, Verdict};
 use protocol_bfd::sockets;
 use stages::{arp, nd, punt};
 use wire::{ethernet, ipv4, ipv6};
@@ -163,13 +163,6 @@ impl Function for Pipeline {
         let state = &self.state;
         let update = update.by_numbers(|name| state.named(name).ok_or(Refusal::NotFound))?;
         self.change(update, now)
-    }
-
-    fn touches(&self) -> Touched {
-        match self.features.interfaces {
-            false => Touched::Headers,
-            true => Touched::HeadersAndFront,
-        }
     }
 
     fn reads_datagrams(&self) -> &'static [u16] {
@@ -373,6 +366,7 @@ impl Pipeline {
         let plain = std::mem::take(&mut self.plain);
         for slot in batch.slots().take(came.end).skip(came.start) {
             batch.look_ahead(slot);
+            batch.look_in_front(slot);
             let interface = match self.state.interfaces.enter(batch, slot) {
                 Ok(interface) => interface,
                 Err(unknown) => {

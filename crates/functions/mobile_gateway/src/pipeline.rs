@@ -157,6 +157,7 @@ impl Pipeline {
                     self.way.enter_uplink(slot, teid, inner);
                 }
                 Plain::Downlink(inner) if !(checks && batch.port(slot) == ACCESS) => {
+                    batch.look_in_front(slot);
                     self.way.enter_downlink(slot, inner);
                 }
                 _ => self.check_fully(batch, slot, now),

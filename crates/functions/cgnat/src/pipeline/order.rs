@@ -16,7 +16,7 @@ use std::io;
 use engine::plane::Context;
 use engine::{Drops, Event, Function, Refusal, StageClock};
 use machine::clock::Ticks;
-use packet::{Batch, Made, PortId, Reason, Room, Slot, Touched, Verdict};
+use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
 use stages::punt;
 use wire::{ethernet, pcp};
 
@@ -117,20 +117,12 @@ impl Function for Pipeline {
         self.state.bytes() + self.followed.as_ref().map_or(0, Followed::bytes) + replication
     }
 
-    fn touches(&self) -> Touched {
-        match self.interfaces.rules().is_some() || self.interfaces.ds_lite.is_some() {
-            false => Touched::Headers,
-            true => Touched::HeadersAndFront,
-        }
-    }
-
     fn reads_datagrams(&self) -> &'static [u16] {
         &[pcp::SERVER_PORT]
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        let cuts = self.interfaces.rules().is_some() || self.interfaces.ds_lite.is_some();
-        let cuts = cuts || self.limits_lengths;
+        let cuts = self.adds_headers() || self.limits_lengths;
         let is_made = cuts || self.state.log.is_some() || self.neighbours.is_some();
         if self.followed.is_some() || is_made {
             self.made = Some(Made::new(room)?);
@@ -185,6 +177,11 @@ impl Function for Pipeline {
 }
 
 impl Pipeline {
+    /// Whether some packets leave with a longer header.
+    fn adds_headers(&self) -> bool {
+        self.interfaces.rules().is_some() || self.interfaces.ds_lite.is_some()
+    }
+
     /// What is each frame, and by what is its session looked up?
     fn check(&mut self, batch: &mut Batch, came: usize, (now, moment): (Ticks, Moment)) {
         self.scratch.clear();
@@ -192,8 +189,12 @@ impl Pipeline {
             self.scratch.realm.fill(0);
         }
         let plain = Plain::new(&self.interfaces);
+        let adds_headers = self.adds_headers();
         for slot in batch.slots().take(came) {
             batch.look_ahead(slot);
+            if adds_headers {
+                batch.look_in_front(slot);
+            }
             let class = match plain.recognise(batch.frame(slot), batch.port(slot)) {
                 Some(class) => class,
                 None => self.classify(batch, slot, (&plain, now)),

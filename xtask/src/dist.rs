@@ -1,16 +1,17 @@
 //! `cargo xtask dist`: the program as people install it, from the profile `dist`.
 //!
-//! A static program where the target for musl and its C compiler are installed, otherwise one that
-//! needs the C library of this machine, and says which version. `packaging` makes the packages.
+//! It is for the C library of Debian 12 or a newer one; a program that needs more is refused, so
+//! it has to be built on Debian 12, or in a container of it. Nothing is built for musl, whose
+//! standard library no Debian package has. `packaging` makes the packages.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use packaging::Product;
+use packaging::{GLIBC_OF_DEBIAN_12, Needs, Product};
 use serde_json::Value;
 
-use crate::invocation::{Invocation, is_installed, workspace};
+use crate::invocation::{Invocation, workspace};
 
 /// What is packaged, and where to.
 #[derive(clap::Args)]
@@ -27,14 +28,22 @@ pub struct Args {
 /// Builds the program, if none is named, and writes its packages.
 ///
 /// # Errors
-/// When the build fails, or something that a package has cannot be read.
+/// When the build fails, the program needs a newer C library than Debian 12 has, or something that
+/// a package has cannot be read.
 pub fn run(args: &Args) -> Result<()> {
-    let host = host()?;
-    let (program, target) = match &args.program {
-        Some(program) => (program.clone(), host),
-        None => build(&host)?,
+    let program = match &args.program {
+        Some(program) => program.clone(),
+        None => build()?,
     };
-    let metadata = metadata(&target)?;
+    let needs = Needs::of(&program)?;
+    match &needs.glibc {
+        Some(version) => println!(
+            "the program needs the C library {version} or newer; Debian 12 has {GLIBC_OF_DEBIAN_12}"
+        ),
+        None => println!("the program needs no C library"),
+    }
+    needs.run_on_debian_12()?;
+    let metadata = metadata(&host()?)?;
     let product = Product {
         program: &program,
         workspace: &workspace(),
@@ -49,24 +58,12 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Builds for musl if that is possible here; returns the program and its target.
-fn build(host: &str) -> Result<(PathBuf, String)> {
-    let musl = host.replace("-gnu", "-musl");
-    let compiler = format!("{}-linux-musl-gcc", host.split('-').next().unwrap_or_default());
-    let is_possible = is_target_installed(&musl)? && is_installed(&["musl-gcc", &compiler]);
-    let target = if is_possible { musl.clone() } else { host.to_owned() };
-    if !is_possible {
-        println!(
-            "{musl} and musl-gcc are not both installed: the program will need this machine's C \
-             library (rustup target add {musl}; apt install musl-tools)"
-        );
-    }
-    let arguments = format!("build --profile dist --package plumbline --locked --target {target}");
-    Invocation::new("cargo", &arguments).run()?;
+/// Builds the program; returns its path.
+fn build() -> Result<PathBuf> {
+    Invocation::new("cargo", "build --profile dist --package plumbline --locked").run()?;
     let folder =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let program = workspace().join(folder).join(&target).join("dist/plumbline");
-    Ok((program, target))
+    Ok(workspace().join(folder).join("dist/plumbline"))
 }
 
 /// The target of this compiler.
@@ -74,12 +71,6 @@ fn host() -> Result<String> {
     let text = output(Command::new("rustc").args(["--version", "--verbose"]))?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).context("rustc does not say for which target it compiles")
-}
-
-/// Whether the standard library of a target is there.
-fn is_target_installed(target: &str) -> Result<bool> {
-    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
-    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir())
 }
 
 /// What cargo says of the workspace for a target.

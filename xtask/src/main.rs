@@ -1,7 +1,8 @@
 //! `cargo xtask`: everything a developer runs beside cargo's own commands.
 //!
 //! One file per command; `invocation` runs a program and says how to repeat it. Nothing here is
-//! part of the product, and nothing is downloaded but what `setup` asks apt for.
+//! part of the product. Nothing is downloaded but what `setup` asks apt for and, by `site` alone,
+//! mdBook.
 
 mod build_cost;
 mod bulk;
@@ -9,11 +10,13 @@ mod dist;
 mod fuzz;
 mod golden;
 mod invocation;
+mod markdown;
 mod miri;
 mod real_hosts;
 mod results;
 mod setup;
 mod simulate;
+mod site;
 mod soak;
 mod test;
 
@@ -52,6 +55,8 @@ enum Command {
     BuildCost(build_cost::Args),
     /// Build the program as people install it: packages, image, list of parts, checksums
     Dist(dist::Args),
+    /// Make the documents a site that can be searched; installs mdBook where it is absent
+    Site(site::Args),
     /// Write the figures of documents from the records in `results/`; review the difference
     Results,
     /// Measure how long many routes and changes take a router, and record it
@@ -70,6 +75,7 @@ fn main() -> ExitCode {
         Command::RealHosts(args) => real_hosts::run(&args),
         Command::BuildCost(args) => build_cost::run(&args),
         Command::Dist(args) => dist::run(&args),
+        Command::Site(args) => site::run(&args),
         Command::Results => results::run(),
         Command::Bulk(args) => bulk::run(&args),
     };

@@ -30,6 +30,7 @@ use crate::controller::{Alarms, ControllerThread, Journal};
 use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
+use crate::manager;
 use crate::metrics::Exposed;
 use crate::plane::{HostThread, Opened};
 use crate::protocol::{Ask, Capture, View};
@@ -230,6 +231,7 @@ impl Daemon {
             }
         }
         tracing::info!("stopping");
+        manager::stopping();
         // Nobody answers it from now on.
         self.inbox = std::sync::mpsc::sync_channel(0).1;
         self.controllers.clear();

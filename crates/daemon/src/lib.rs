@@ -29,6 +29,7 @@ mod keeper;
 mod links;
 pub mod logs;
 mod machines;
+pub mod manager;
 mod member;
 mod metrics;
 mod nothing;

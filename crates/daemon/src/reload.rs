@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::error::RunError;
 use crate::keeper::Daemon;
 use crate::links::{Closed, OpenPort};
+use crate::manager;
 use crate::read::{Configuration, PortChoice};
 use crate::unit::Refused;
 
@@ -30,6 +31,7 @@ impl Daemon {
     /// An error in the file, a key that needs a restart, or a port that cannot be opened;
     /// the daemon is then unchanged.
     pub(crate) fn reload(&mut self) -> Result<Value, Refused> {
+        manager::reloading();
         let done = self.try_reload();
         match &done {
             Ok(what) => tracing::info!(changes = %what, "reloaded"),
@@ -37,6 +39,7 @@ impl Daemon {
                 tracing::error!(why = refused.what, "reload refused; nothing has changed");
             }
         }
+        manager::reloaded(done.as_ref().err().map_or("", |refused| &refused.what));
         done
     }
 

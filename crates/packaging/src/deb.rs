@@ -25,7 +25,17 @@ pub fn write(
         .map(|file| format!("{}  {}\n", hexadecimal(&Md5::digest(&file.content)), file.path))
         .collect();
     let control = control(package, &regular().collect::<Vec<_>>(), needs)?;
-    let control = [File::plain("control", control), File::plain("md5sums", sums)];
+    // What lies in /etc belongs to who runs the machine: dpkg keeps what was changed there.
+    let kept: String = regular()
+        .filter(|file| file.path.starts_with("etc/"))
+        .map(|file| format!("/{}\n", file.path))
+        .collect();
+    let mut control = vec![
+        File::plain("control", control),
+        File::plain("md5sums", sums),
+        File::plain("conffiles", kept),
+    ];
+    control.extend(SCRIPTS.iter().map(|(name, text)| File::program(*name, *text)));
     let mut out = b"!<arch>\n".to_vec();
     for (name, content) in [
         ("debian-binary", b"2.0\n".to_vec()),
@@ -49,10 +59,14 @@ fn control(package: &Package, files: &[&File], needs: &Needs) -> Result<String> 
     let depends = depends(needs)?;
     let depends = if depends.is_empty() { String::new() } else { format!("Depends: {depends}\n") };
     Ok(format!(
-        "Package: {}\nVersion: {}\nArchitecture: {}\nMaintainer: {} <{ADDRESS}>\n\
+        "Package: {}\nVersion: {}\nArchitecture: {}\nMaintainer: {}\n\
          Installed-Size: {kibibytes}\n{depends}Recommends: iproute2\nSection: net\n\
          Priority: optional\nDescription: {}\n{DESCRIPTION}",
-        package.name, package.version, needs.machine.debian, package.authors, package.description,
+        package.name,
+        package.version,
+        needs.machine.debian,
+        maintainer(package),
+        package.description,
     ))
 }
 
@@ -76,12 +90,23 @@ fn depends(needs: &Needs) -> Result<String> {
     Ok(packages.join(", "))
 }
 
+/// What dpkg runs: systemd is told of the unit, daemons are stopped before the program goes, and
+/// nothing is left after a purge but what people have put into /etc.
+const SCRIPTS: &[(&str, &str)] = &[
+    ("postinst", include_str!("../files/postinst")),
+    ("prerm", include_str!("../files/prerm")),
+    ("postrm", include_str!("../files/postrm")),
+];
+
 /// How libraries of the GNU C library begin.
 const OF_GLIBC: &[&str] =
     &["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "ld-linux"];
 
-/// An address that reaches nobody (RFC 2606); the project has none of its own.
-const ADDRESS: &str = "plumbline@example.invalid";
+/// Who maintains the package: the authors, at an address that reaches nobody (RFC 2606), because
+/// the project has none of its own.
+pub fn maintainer(package: &Package) -> String {
+    format!("{} <plumbline@example.invalid>", package.authors)
+}
 
 /// The long description, as control files have it.
 const DESCRIPTION: &str =
@@ -90,7 +115,7 @@ const DESCRIPTION: &str =
  and measures them. One scenario file and one command yield a report.
  .
  The unit plumbline@.service runs a function as a daemon, by a file in
- /etc/plumbline.
+ /etc/plumbline. It is neither enabled nor started by the installation.
 ";
 
 #[cfg(test)]

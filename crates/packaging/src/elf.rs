@@ -58,6 +58,21 @@ impl Needs {
         Ok(Needs { machine, loader: loader.map(PathBuf::from), libraries, glibc })
     }
 
+    /// Holds that the program runs on Debian 12.
+    ///
+    /// # Errors
+    /// When it needs a newer C library; the text tells both versions.
+    pub fn run_on_debian_12(&self) -> Result<()> {
+        let minor = |version: &str| version.strip_prefix("2.")?.parse::<u32>().ok();
+        match &self.glibc {
+            Some(needed) if minor(needed) > minor(GLIBC_OF_DEBIAN_12) => bail!(
+                "the program needs the C library {needed}, and Debian 12 has {GLIBC_OF_DEBIAN_12}: \
+                 build it on Debian 12, or in a container of it (rust:1-bookworm)"
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// Where the loader and all libraries lie on this machine, those of libraries included, by the
     /// path at which a loader finds them.
     ///
@@ -152,6 +167,9 @@ fn text(bytes: &[u8], at: usize) -> Result<String> {
     Ok(String::from_utf8(name.to_vec())?)
 }
 
+/// The version of the GNU C library for which packages are made.
+pub const GLIBC_OF_DEBIAN_12: &str = "2.36";
+
 const LOADED: u64 = 1;
 const DYNAMIC: u64 = 2;
 const INTERPRETER: u64 = 3;
@@ -189,6 +207,19 @@ mod tests {
         if needs.libraries.contains("libc.so.6") {
             assert!(found.keys().any(|path| path.ends_with("libc.so.6")), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_program_that_needs_a_newer_c_library_than_debian_12_has_is_refused() {
+        assert_eq!(newest_glibc(b"\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.3.4\0").unwrap(), "2.34");
+        let own = Needs::of(&std::env::current_exe().expect("it runs")).expect("a program");
+        let needs =
+            |version: Option<&str>| Needs { glibc: version.map(str::to_owned), ..own.clone() };
+        for version in [None, Some("2.9"), Some("2.36")] {
+            needs(version).run_on_debian_12().expect("Debian 12 has that");
+        }
+        let refused = needs(Some("2.37")).run_on_debian_12().expect_err("it has not");
+        assert!(refused.to_string().contains("needs the C library 2.37"), "{refused}");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Packages of a program that is built: a Debian package, an OCI image, an archive, the list of
-//! what is in it (CycloneDX), and checksums.
+//! what is in it (CycloneDX), and checksums. All are for the C library of Debian 12.
 //!
 //! It takes a program and says nothing of how that was built; the same program and time yield the
 //! same bytes. Everything is written here, so that neither `dpkg-deb` nor `docker` has to be there.
 //! Manual pages and completions are what the program itself writes (`plumbline generate`).
 //!
-//! Deliberately absent: signing, uploading, and maintainer scripts.
+//! Deliberately absent: signing, uploading, and a static program.
 
 mod archive;
 mod deb;
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+pub use elf::{GLIBC_OF_DEBIAN_12, Needs};
 pub use product::Product;
 
 /// Writes every package into a folder, which is made; returns their paths, the checksums last.
@@ -32,6 +33,7 @@ pub fn write_all(product: &Product<'_>, output: &Path) -> Result<Vec<PathBuf>> {
     let package = parts::Package::of(product.metadata, "plumbline")?;
     let list = parts::cyclone_dx(product, &package)?;
     let needs = elf::Needs::of(product.program)?;
+    needs.run_on_debian_12()?;
     let files = staged::of_system(product, &package)?;
     let machine = &needs.machine;
     let (name, version) = (&package.name, &package.version);

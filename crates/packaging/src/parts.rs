@@ -137,13 +137,16 @@ pub fn cyclone_dx(product: &Product<'_>, package: &Package) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The licences and notices that lie beside the crates of others, each text once.
+/// The licence of the program, and the licences and notices that lie beside the crates of others,
+/// each text once.
 ///
 /// # Errors
 /// When the metadata has no resolved dependencies, or a text cannot be read.
 pub fn notices(product: &Product<'_>, package: &Package) -> Result<String> {
     let linked = linked(product.metadata, package)?;
-    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let own = fs::read_to_string(product.workspace.join("LICENSE"))?;
+    let own_name = format!("{} {} ({})", package.name, package.version, package.license);
+    let mut texts = BTreeMap::from([(own.trim().to_owned(), vec![own_name])]);
     let others = packages(product.metadata).filter(|one| !one["source"].is_null());
     for one in others.filter(|one| one["id"].as_str().is_some_and(|id| linked.contains_key(id))) {
         let manifest = text(one, "manifest_path");

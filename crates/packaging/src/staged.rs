@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::archive::{File, gzip};
+use crate::deb::maintainer;
 use crate::parts::{Package, notices};
 use crate::product::Product;
 
@@ -20,7 +21,7 @@ pub fn of_system(product: &Product<'_>, package: &Package) -> Result<Vec<File>> 
     let mut files = vec![
         File::program(format!("usr/bin/{name}"), read(product.program)?),
         File::plain(format!("usr/lib/systemd/system/{name}@.service"), UNIT),
-        File::folder("etc/plumbline", 0o755),
+        File::plain(format!("etc/{name}/bridge.yaml"), EXAMPLE),
         File::plain(format!("{documents}/copyright"), copyright(product, package)?),
         File::plain(
             format!("{documents}/licences-of-parts.gz"),
@@ -28,7 +29,11 @@ pub fn of_system(product: &Product<'_>, package: &Package) -> Result<Vec<File>> 
         ),
         File::plain(
             format!("{documents}/changelog.gz"),
-            gzip(&read(&product.workspace.join("CHANGELOG.md"))?, product.effort)?,
+            gzip(changelog(product, package)?.as_bytes(), BEST)?,
+        ),
+        File::plain(
+            format!("{documents}/CHANGELOG.md.gz"),
+            gzip(&read(&product.workspace.join("CHANGELOG.md"))?, BEST)?,
         ),
         File::plain(format!("{documents}/README.md"), read(&product.workspace.join("README.md"))?),
     ];
@@ -77,7 +82,7 @@ fn generated(program: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let content = read(&path)?;
         found.push(match name.rsplit_once('.') {
-            Some((_, "1")) => (format!("usr/share/man/man1/{name}.gz"), gzip(&content, 9)?),
+            Some((_, "1")) => (format!("usr/share/man/man1/{name}.gz"), gzip(&content, BEST)?),
             Some((own, "bash")) => {
                 (format!("usr/share/bash-completion/completions/{own}"), content)
             }
@@ -105,17 +110,37 @@ fn of_folder(folder: &Path, at: &str) -> Result<Vec<File>> {
     Ok(files)
 }
 
-/// Whose it is and by what licence, in Debian's form.
+/// Whose it is and by what licence, in Debian's form, which names a common licence by its file; the
+/// text itself goes along beside those of the parts.
 fn copyright(product: &Product<'_>, package: &Package) -> Result<String> {
-    let license = fs::read_to_string(product.workspace.join("LICENSE"))?;
-    let line = |line: &str| if line.is_empty() { " .\n".to_owned() } else { format!(" {line}\n") };
-    let license: String = license.lines().map(line).collect();
     Ok(format!(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\
          Upstream-Name: {}\nComment: The licences of crates in the program are in \
-         licences-of-parts.gz beside this file.\n\nFiles: *\nCopyright: {}\nLicense: {}\n{license}",
-        package.name, package.authors, package.license
+         licences-of-parts.gz beside this file.\n\nFiles: *\nCopyright: {} {}\nLicense: {}\n On Debian \
+         systems, the text is in /usr/share/common-licenses/Apache-2.0.\n",
+        package.name,
+        time(product)?.year(),
+        package.authors,
+        package.license
     ))
+}
+
+/// The changes in Debian's form, which names the version; CHANGELOG.md beside it tells them.
+fn changelog(product: &Product<'_>, package: &Package) -> Result<String> {
+    Ok(format!(
+        "{} ({}) unstable; urgency=medium\n\n  * What has changed is told by CHANGELOG.md.gz.\n\n -- \
+         {}  {}\n",
+        package.name,
+        package.version,
+        maintainer(package),
+        time(product)?.strftime("%a, %d %b %Y %H:%M:%S +0000")
+    ))
+}
+
+/// The time of the files, in UTC.
+fn time(product: &Product<'_>) -> Result<jiff::Zoned> {
+    let seconds = i64::try_from(product.time)?;
+    Ok(jiff::Timestamp::from_second(seconds)?.to_zoned(jiff::tz::TimeZone::UTC))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
@@ -123,3 +148,9 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 const UNIT: &str = include_str!("../files/plumbline@.service");
+
+/// A configuration to begin with, that of docs/running.md.
+const EXAMPLE: &str = include_str!("../files/bridge.yaml");
+
+/// The effort with which Debian wants its texts compressed.
+const BEST: u32 = 9;

@@ -1,8 +1,10 @@
 //! What the documents promise: the table of dependencies, links, and the files a project has.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
+use crate::markdown::{anchors, targets};
 use crate::none;
 use crate::tree::{file, files, members, root, text};
 
@@ -40,19 +42,43 @@ fn shared_dependencies_are_used() {
 }
 
 #[test]
-fn links_lead_to_files() {
+fn links_lead_to_files_and_to_headings_in_them() {
     let mut findings = Vec::new();
     for document in files(".md") {
         let folder = Path::new(&document.path).parent().unwrap_or(Path::new(""));
-        for link in links(&document.text) {
-            let target = link.split('#').next().unwrap_or_default();
-            let outside = link.contains("://") || link.starts_with("mailto:");
-            if !outside && !target.is_empty() && !root().join(folder).join(target).exists() {
-                findings.push(format!("{}: {link}", document.path));
+        for link in targets(&document.text).into_iter().map(|range| &document.text[range]) {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let path = match target {
+                "" => root().join(&document.path),
+                target => root().join(folder).join(target),
+            };
+            let has_anchor = || {
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                anchor.is_empty() || anchors(&text).contains(anchor)
+            };
+            if !path.exists() {
+                findings.push(format!("{}: {link}: there is no such file", document.path));
+            } else if !has_anchor() {
+                findings.push(format!("{}: {link}: there is no such heading", document.path));
             }
         }
     }
-    none("links to files that do not exist", &findings);
+    none("links that lead nowhere", &findings);
+}
+
+/// The site takes its order from that table.
+#[test]
+fn the_readme_names_every_document() {
+    let table = file("README.md").split_once("\n### Documents\n").expect("it has a table").1;
+    let table = table.split("\n## ").next().unwrap_or_default();
+    let linked: BTreeSet<&str> = targets(table).into_iter().map(|range| &table[range]).collect();
+    let documents = files(".md").filter(|document| document.path.starts_with("docs/"));
+    let missing = documents.filter(|document| !linked.contains(document.path.as_str()));
+    let missing: Vec<String> = missing.map(|document| document.path.clone()).collect();
+    none("documents that the README does not name under `### Documents`", &missing);
 }
 
 #[test]
@@ -91,21 +117,4 @@ fn section<'a>(text: &'a str, heading: &str) -> &'a str {
         Some(end) => &body[..end + 1],
         None => body,
     }
-}
-
-/// The targets of all `[text](target)` outside code.
-fn links(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut fenced = false;
-    for line in text.lines() {
-        fenced ^= line.trim_start().starts_with("```");
-        if fenced || line.starts_with("    ") {
-            continue;
-        }
-        // Every other part of a line lies between backquotes.
-        for part in line.split('`').step_by(2) {
-            found.extend(part.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
-        }
-    }
-    found
 }

@@ -13,6 +13,8 @@ mod imports;
 mod keys;
 mod licences;
 mod machines;
+#[path = "../../src/markdown.rs"]
+mod markdown;
 mod modules;
 mod oracles;
 mod records;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use daemon::signals::Signals;
-use daemon::{Configuration, Daemon, Inbox, Parts, RunError, Source, logs};
+use daemon::{Configuration, Daemon, Inbox, Parts, RunError, Source, logs, manager};
 use machine::clock::Clock;
 use serde_json::json;
 
@@ -85,6 +85,7 @@ fn serve(configuration: Configuration, args: &Args) -> Result<(), RunError> {
         // The daemon forwards even if the process that started it does not read its output.
         tell(&problem.to_string());
     }
+    manager::ready();
     daemon.run()
 }
 

@@ -63,6 +63,14 @@ fn action_and_template_call_the_script_as_it_is_called_here() {
 }
 
 #[test]
+fn the_template_for_pages_publishes_what_the_command_writes() {
+    let text = fs::read_to_string(contrib().join("gitlab/pages.yml")).expect("it is there");
+    let job: serde_json::Value = serde_saphyr::from_str(&text).expect("it is YAML");
+    assert_eq!(job["pages"]["script"][0], "cargo xtask site --output public");
+    assert_eq!(job["pages"]["artifacts"]["paths"][0], "public");
+}
+
+#[test]
 fn the_python_package_reads_the_records_and_has_the_types_of_the_schema() {
     if std::env::var_os("PLUMBLINE_SKIP_PEERS").is_some_and(|value| value == "1") {
         println!("skipped: PLUMBLINE_SKIP_PEERS=1");

@@ -12,6 +12,7 @@ mod environment;
 mod examples;
 mod given;
 mod help;
+mod installed;
 mod interrupted;
 mod nat;
 mod nat_process;

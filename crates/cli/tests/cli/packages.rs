@@ -11,9 +11,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The packages, made once.
-static PACKAGES: LazyLock<Packages> = LazyLock::new(Packages::new);
+pub static PACKAGES: LazyLock<Packages> = LazyLock::new(Packages::new);
 
-struct Packages {
+pub struct Packages {
     folder: TempDir,
     files: Vec<PathBuf>,
 }
@@ -25,7 +25,8 @@ impl Packages {
         Packages { folder, files }
     }
 
-    fn ending(&self, end: &str) -> &Path {
+    /// The package whose name ends so.
+    pub fn ending(&self, end: &str) -> &Path {
         let named = |path: &&PathBuf| path.to_string_lossy().ends_with(end);
         self.files.iter().find(named).unwrap_or_else(|| panic!("{end} in {:?}", self.files))
     }
@@ -76,7 +77,7 @@ fn as_root(folder: &Path, script: &str) -> String {
 }
 
 /// Whether a program is there, or one in whose place a test looks at nothing.
-fn is_there(program: &str) -> bool {
+pub fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
@@ -108,17 +109,36 @@ fn the_debian_package_installs_and_runs_in_an_empty_root() {
     let libraries: Vec<&str> =
         libraries.split_whitespace().filter(|word| word.starts_with('/')).collect();
     assert!(libraries.is_empty() || told.contains("Depends: libc6 (>= 2."), "{told}");
+    // What a shell is to the package's scripts; Debian cannot be without one.
     let script = format!(
-        "mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates root/tmp
+        "mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates root/tmp root/bin
         : > root/var/lib/dpkg/status
+        cp $(command -v busybox) root/bin/busybox
+        for name in sh rm; do ln -s busybox root/bin/$name; done
         for library in {}; do mkdir -p root$(dirname $library); cp $library root$library; done
-        dpkg --root=root --force-depends --log=/dev/null --install {package} 2>&1
+        files() {{ find root ! -path 'root/var/lib/dpkg/*' ! -path 'root/var/log*' | sort; }}
+        files > before
+        install() {{ dpkg --root=root --force-depends --log=/dev/null --install {package} 2>&1; }}
+        install
         dpkg --root=root --status plumbline
         dpkg --root=root --verify plumbline
         {FIRST_STEPS}
+        chroot root /usr/bin/plumbline run --check /etc/plumbline/bridge.yaml
         find root/usr root/etc
+        echo '# mine' >> root/etc/plumbline/bridge.yaml
+        install
+        grep '# mine' root/etc/plumbline/bridge.yaml
+        dpkg --root=root --log=/dev/null --remove plumbline 2>&1
+        test ! -e root/usr/bin/plumbline
+        grep '# mine' root/etc/plumbline/bridge.yaml
+        install
+        grep '# mine' root/etc/plumbline/bridge.yaml
+        mkdir -p root/var/lib/plumbline
+        : > root/var/lib/plumbline/bridge.state
         dpkg --root=root --log=/dev/null --purge plumbline 2>&1
-        test ! -e root/usr/bin/plumbline",
+        rmdir root/var/lib/systemd 2>/dev/null || true
+        files > after
+        diff before after",
         libraries.join(" ")
     );
     let told = as_root(folder.path(), &script);
@@ -133,10 +153,30 @@ fn the_debian_package_installs_and_runs_in_an_empty_root() {
         "share/fish/vendor_completions.d/plumbline.fish",
         "share/doc/plumbline/copyright",
         "share/doc/plumbline/licences-of-parts.gz",
+        "share/doc/plumbline/changelog.gz",
+        "share/doc/plumbline/CHANGELOG.md.gz",
     ] {
         assert!(told.contains(&format!("root/usr/{path}\n")), "{path}: {told}");
     }
 }
+
+#[test]
+fn lintian_finds_no_error_in_the_debian_package() {
+    if !is_there("lintian") {
+        return println!("skipped: this needs lintian");
+    }
+    let ended = Command::new("lintian")
+        .args(["--allow-root", "--fail-on", "error,warning"])
+        .args(["--suppress-tags", NOT_OURS])
+        .arg(PACKAGES.ending(".deb"))
+        .output()
+        .expect("it is there");
+    let told = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{told}{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// What Debian wants of packages in its own archive alone.
+const NOT_OURS: &str = "initial-upload-closes-no-bugs";
 
 #[test]
 fn the_image_is_an_oci_layout_whose_layer_runs() {
@@ -256,18 +296,33 @@ fn pages_completions_and_the_unit_are_taken_by_those_who_read_them() {
     let told = output(Command::new("bash").args(["-c", script]).current_dir(&folder));
     assert_eq!(told.stdout, b"bench\n");
     if is_there("zsh") {
-        output(Command::new("zsh").args(["-n", "_plumbline"]).current_dir(&folder));
+        let script = "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D
+            print $_comps[plumbline]; autoload +X _plumbline; whence -w _plumbline";
+        let told = output(Command::new("zsh").args(["-f", "-c", script]).current_dir(&folder));
+        assert_eq!(told.stdout, b"_plumbline\n_plumbline: function\n");
     }
     if is_there("fish") {
-        output(Command::new("fish").args(["--no-execute", "plumbline.fish"]).current_dir(&folder));
-    }
-    if is_there("man") {
-        let page = output(
-            Command::new("man")
-                .args(["--warnings", "-l", "plumbline-bench.1"])
+        let script = "source plumbline.fish; complete --do-complete 'plumbline be'";
+        let told = output(
+            Command::new("fish")
+                .args(["--no-config", "-c", script])
+                .env("HOME", folder.path())
                 .current_dir(&folder),
         );
-        assert!(String::from_utf8_lossy(&page.stdout).contains("plumbline-bench"));
+        assert!(told.stdout.starts_with(b"bench\t"), "{}", String::from_utf8_lossy(&told.stdout));
+    }
+    if is_there("man") {
+        for page in fs::read_dir(folder.path()).expect("it is there") {
+            let page = page.expect("it is read").path();
+            if page.extension().is_some_and(|end| end == "1") {
+                let mut man = Command::new("man");
+                man.args(["--warnings=all", "--local-file"]).arg(&page);
+                let told = output(man.env("LC_ALL", "C.UTF-8").env("MANWIDTH", "100"));
+                let problem = String::from_utf8_lossy(&told.stderr);
+                assert!(problem.is_empty(), "{}: {problem}", page.display());
+                assert!(String::from_utf8_lossy(&told.stdout).contains("SYNOPSIS"));
+            }
+        }
     }
     let unit = workspace().join("crates/packaging/files/plumbline@.service");
     let text = fs::read_to_string(unit).expect("it is there");
@@ -276,12 +331,10 @@ fn pages_completions_and_the_unit_are_taken_by_those_who_read_them() {
         line.unwrap_or_else(|| panic!("the unit has {key}")).replace("%i", "gateway")
     };
     // What the unit starts is a command of this program.
-    for key in ["ExecStart=", "ExecStartPre="] {
-        let command = of(key);
-        let mut words = command.split(' ');
-        assert_eq!(words.next(), Some("/usr/bin/plumbline"));
-        let arguments: Vec<&str> = words.collect();
-        let ended = crate::run(folder.path(), &arguments).expect(2);
-        assert!(ended.stderr.contains("/etc/plumbline/gateway.yaml"), "{}", ended.stderr);
-    }
+    let command = of("ExecStart=");
+    let mut words = command.split(' ');
+    assert_eq!(words.next(), Some("/usr/bin/plumbline"));
+    let arguments: Vec<&str> = words.collect();
+    let ended = crate::run(folder.path(), &arguments).expect(2);
+    assert!(ended.stderr.contains("/etc/plumbline/gateway.yaml"), "{}", ended.stderr);
 }

@@ -9,16 +9,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use engine::{Acknowledgement, Opened, PortError};
 use function_kit::sections::function_key;
 use function_kit::{PortName, Standby};
 use keys::Invalid;
 use machine::clock::Clock;
-use measure::{Stage, Stalls, TableUse};
+use measure::{Stage, Stalls, TableUse, Watch};
 use model_kit::service::{Beyond, Service};
 use schemars::Schema;
 use serde_json::{Map, Value};
+
+use crate::closed_loop::{LoopCounts, LoopFrames};
 
 /// A kind of device under test, as the registry lists it.
 pub trait Driver: Sync {
@@ -53,9 +56,28 @@ pub trait Driver: Sync {
         self.available()
     }
 
+    /// Checks whether the device can provide a service with the driver's keys, which may name
+    /// programs outside the search path.
+    ///
+    /// # Errors
+    /// Those of [`Driver::available`].
+    fn available_with(
+        &self,
+        service: &Service,
+        _options: &Map<String, Value>,
+    ) -> Result<(), Unavailable> {
+        self.available_for(service)
+    }
+
     /// Returns the services that this machine cannot provide, each with the missing requirement.
     fn lacks(&self) -> Vec<(&'static str, Unavailable)> {
         Vec::new()
+    }
+
+    /// Returns true if the device can make the frames of a closed loop itself and counts what each
+    /// of its stages takes, by [`Running::closed_loop`].
+    fn has_closed_loop(&self) -> bool {
+        false
     }
 
     /// Returns what the device cannot do of a service, or does differently, with these keys.
@@ -137,6 +159,21 @@ pub trait Running: Send {
     /// workload with changes is refused before the measurement.
     fn control(&mut self) -> Option<&mut dyn Control> {
         None
+    }
+
+    /// Forwards frames of the device's own making again and again for a duration, each of them as
+    /// if it had come in at its port; see [`Driver::has_closed_loop`].
+    ///
+    /// # Errors
+    /// When the device failed, or cannot make frames itself.
+    fn closed_loop(
+        &mut self,
+        _frames: &[LoopFrames],
+        _duration: Duration,
+        _watch: &mut dyn Watch,
+        _stop: &AtomicBool,
+    ) -> Result<LoopCounts, DriverError> {
+        Err(DriverError::new("this device makes no frames itself", "choose another method"))
     }
 
     /// Returns the number of sessions that the device reports; `None` if it has none or does not

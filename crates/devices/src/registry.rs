@@ -13,6 +13,7 @@ pub const DRIVERS: &[&dyn Driver] = &[
     &crate::linux::Linux,
     &crate::ovs::Ovs,
     &crate::testpmd::Testpmd,
+    &crate::vpp::Vpp,
     &crate::external::External,
 ];
 

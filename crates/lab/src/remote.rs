@@ -35,7 +35,7 @@ pub(crate) fn open<N: Model>(
     device: &DeviceChoice,
     host: Host,
 ) -> Result<Box<dyn OpenDevice>, OpenError> {
-    driver.available_for(&model.service()).map_err(|missing| {
+    driver.available_with(&model.service(), &device.options).map_err(|missing| {
         OpenError::Unavailable(Unavailable { why: missing.why, remedy: missing.remedy })
     })?;
     let (what, population) = model.population();

@@ -86,6 +86,11 @@ pub trait Measurer {
         Ok(None)
     }
 
+    /// Whether a closed loop can hand over frames that are out of all caches.
+    fn has_cold_frames(&self) -> bool {
+        true
+    }
+
     /// Names of the floods that can be sent in addition to the load; empty if the workload has
     /// none.
     fn floods(&self) -> Vec<&'static str> {

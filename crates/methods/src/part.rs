@@ -94,6 +94,10 @@ impl Measurer for Holding<'_> {
         })
     }
 
+    fn has_cold_frames(&self) -> bool {
+        self.measurer.has_cold_frames()
+    }
+
     fn floods(&self) -> Vec<&'static str> {
         self.measurer.floods()
     }

@@ -161,6 +161,34 @@ impl Child {
         std::iter::once(self.id()).chain(children(self.id())).collect()
     }
 
+    /// Stops the program (SIGSTOP) until it is told to go on; killing it works meanwhile.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn pause(&mut self) -> Result<(), Failed> {
+        self.signal(nix::sys::signal::Signal::SIGSTOP, "pause")
+    }
+
+    /// Lets a program go on that was paused.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn go_on(&mut self) -> Result<(), Failed> {
+        self.signal(nix::sys::signal::Signal::SIGCONT, "go on")
+    }
+
+    fn signal(&mut self, signal: nix::sys::signal::Signal, what: &str) -> Result<(), Failed> {
+        let id = self.child.id();
+        let failed =
+            |why: &dyn std::fmt::Display| Failed::new(&format!("{what} of process {id}"), why);
+        if let Some(status) = self.ended() {
+            return Err(failed(&format!("it has ended ({status})")));
+        }
+        let id = i32::try_from(id).map_err(|error| failed(&error))?;
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(id), signal)
+            .map_err(|error| failed(&error))
+    }
+
     /// Returns the exit status if the program has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()

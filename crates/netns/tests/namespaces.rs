@@ -70,6 +70,33 @@ fn what_was_started_ends_with_its_handle_and_with_the_namespace() {
 }
 
 #[test]
+fn a_paused_program_stands_still_until_it_goes_on_and_can_be_killed_meanwhile() {
+    let programs = Programs::new().expect("a thread");
+    let mut sleeper = Command::new("sleep");
+    sleeper.arg("1000");
+    let mut child = programs.spawn(sleeper).expect("sleep is everywhere");
+    let id = child.id();
+    let until = |is_stopped: bool| {
+        let start = std::time::Instant::now();
+        let state = || std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        while state().contains("State:\tT") != is_stopped {
+            assert!(start.elapsed() < Duration::from_secs(10), "{}", state());
+            std::thread::yield_now();
+        }
+    };
+    child.pause().expect("it runs");
+    until(true);
+    assert!(child.ended().is_none(), "it has not ended");
+    child.go_on().expect("it is there");
+    until(false);
+    child.pause().expect("it runs");
+    until(true);
+    child.stop(Duration::ZERO);
+    let error = child.go_on().expect_err("it has ended").to_string();
+    assert!(error.contains("go on") && error.contains("it has ended"), "{error}");
+}
+
+#[test]
 fn attributes_are_those_of_the_namespace() {
     let Some((left, right)) = pair() else { return };
     left.veth("left0", &right, "right0").expect("veth");

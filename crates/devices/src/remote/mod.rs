@@ -10,6 +10,7 @@
 //! What the tester's own ports lost of what came in is the tester's loss, and told apart.
 
 mod check;
+mod closed_loop;
 mod exchange;
 mod frames;
 mod restart;
@@ -194,12 +195,16 @@ impl<N: Model> Measurer for Remote<N> {
         duration: Duration,
         watch: &mut dyn Watch,
     ) -> Result<Trial, MeasureError> {
-        if matches!(load, Load::ClosedLoop) {
+        if matches!(load, Load::ClosedLoop) && !self.driver.has_closed_loop() {
             return Err(MeasureError::Unsupported(NO_CLOSED_LOOP));
         }
         self.restore()?;
         if self.is_interrupted() {
             return Err(MeasureError::Interrupted);
+        }
+        if matches!(load, Load::ClosedLoop) {
+            let trial = self.run_closed_loop(duration, watch);
+            return if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial };
         }
         if let Load::Sessions(load) = load {
             let trial = self.run_sessions(load, duration, watch);
@@ -220,6 +225,9 @@ impl<N: Model> Measurer for Remote<N> {
         if conditions.updates_per_s.is_some_and(|rate| rate > 0.0) && !self.has_control() {
             return Err(MeasureError::Unsupported(NO_CONTROL));
         }
+        if conditions.cold_frames {
+            return Err(MeasureError::Unsupported(NO_COLD_FRAMES));
+        }
         let restarts = self.rig.as_ref().is_some_and(|rig| rig.running.restarts().is_some());
         if conditions.restart_after.is_some() && !restarts {
             return Err(MeasureError::Unsupported(NO_RESTART));
@@ -233,6 +241,10 @@ impl<N: Model> Measurer for Remote<N> {
         }
         self.conditions = *conditions;
         Ok(())
+    }
+
+    fn has_cold_frames(&self) -> bool {
+        false
     }
 
     fn synchronise(&mut self, patience: Duration) -> Result<bool, MeasureError> {
@@ -440,9 +452,12 @@ fn driver_error(error: DriverError) -> MeasureError {
 }
 
 /// Error text: why a closed loop is not possible.
-const NO_CLOSED_LOOP: &str = "a closed loop runs source and sink inside the worker, which only the \
-                              device `embedded` supports; use `throughput`, `loss-curve` or \
-                              `latency` for this device";
+const NO_CLOSED_LOOP: &str = "a closed loop runs source and sink inside the worker, which only the devices `embedded` and \
+     `vpp` support; use `throughput`, `loss-curve` or `latency` for this device";
+
+/// Error text: why frames cannot be cold.
+const NO_COLD_FRAMES: &str = "its source writes each frame just before it hands it over; set \
+                              `frames: [hot]` in the method `capacity`";
 
 const NO_CONTROL: &str = "it does not support changes at run time; set the rates of changes in \
                           `function` to 0, or use a device with control (`embedded`, `process`)";

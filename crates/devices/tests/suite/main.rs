@@ -9,3 +9,4 @@ mod router;
 mod routing;
 mod sessions;
 mod undone;
+mod vpp;

@@ -80,7 +80,7 @@ fn is_refused(device: &str, service: &Service, key: &str) {
 
 #[test]
 fn keys_that_no_device_is_told_of_are_refused() {
-    for device in ["linux", "ovs"] {
+    for device in ["linux", "ovs", "vpp"] {
         for (key, keys) in of_routers() {
             is_refused(device, &router(&keys), key);
         }
@@ -104,12 +104,13 @@ fn a_patch_with_more_to_it_is_refused() {
 #[test]
 fn vlans_and_sources_are_refused_where_they_are_not_told() {
     let by_vlan = json!({"interfaces": [{"port": "uplink", "vlan": 9, "ip": "10.9.0.1/24"}]});
-    for device in ["linux", "ovs"] {
+    for device in ["linux", "ovs", "vpp"] {
         is_refused(device, &router(&by_vlan), "interfaces[].vlan");
     }
     for urpf in ["loose", "strict"] {
         let asks = json!({"interfaces": [{"port": "uplink", "urpf": urpf}]});
         is_refused("ovs", &router(&asks), "interfaces[].urpf");
+        is_refused("vpp", &router(&asks), "interfaces[].urpf");
         driver("linux").limitations(&router(&asks), &Map::new()).expect("the kernel does it");
     }
 }
@@ -128,7 +129,7 @@ fn what_a_person_must_tell_a_box_is_a_limitation() {
 #[test]
 fn chains_are_one_device_of_this_program_only() {
     let service = Service::Chain(vec![switch(&json!({})), router(&json!({}))]);
-    for device in ["linux", "ovs"] {
+    for device in ["linux", "ovs", "vpp"] {
         let refused = driver(device).limitations(&service, &Map::new()).expect_err("a chain");
         assert!(refused.what.contains("several functions"), "{refused:?}");
     }

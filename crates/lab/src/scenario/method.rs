@@ -131,7 +131,8 @@ pub(super) fn check_methods(
         Some(what) => {
             let key = if document.root.contains_key("method") { "method" } else { "methods" };
             let remedy = "take `throughput`, `loss-curve` or another method with a load from \
-                          outside, or measure the embedded device in a benchmark of its own";
+                          outside, or measure the devices `embedded` and `vpp` in a benchmark of \
+                          their own";
             Err(document.error(key, what, remedy))
         }
     }
@@ -139,7 +140,8 @@ pub(super) fn check_methods(
 
 /// Why a method cannot measure a device: the method needs source and sink inside the worker.
 fn closed_loop(method: &str, device: &DeviceChoice) -> Option<String> {
-    (method == "capacity" && device.device.driver.is_some()).then(|| {
+    let has_none = device.device.driver.is_some_and(|driver| !driver.has_closed_loop());
+    (method == "capacity" && has_none).then(|| {
         format!(
             "`{method}` runs source and sink inside the worker, which the device `{}` has no place \
              for",

@@ -75,10 +75,11 @@ impl Method for Config {
         measurer: &mut dyn Measurer,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, MeasureError> {
+        let config = self.on(measurer);
         let mut session = Session::new(measurer, observer);
-        let rounds = session.restoring(|session| match self.update_rate {
-            None => self.rounds(session),
-            Some(rate) => self.rounds_with_changes(session, rate),
+        let rounds = session.restoring(|session| match config.update_rate {
+            None => config.rounds(session),
+            Some(rate) => config.rounds_with_changes(session, rate),
         })?;
         let Rounds { cold, hot, pairs } = rounds;
         let records = session.records;
@@ -88,6 +89,9 @@ impl Method for Config {
         let mut limits = validity::summarise(&measured);
         limits.extend(own_limits(&cold, &hot, &figures));
         let mut answer = answer(&figures, cold.iter().chain(&hot));
+        if config.frames != self.frames {
+            answer += " Frames are hot, because this device cannot hand over cold ones.";
+        }
         if let Some(asked) = self.update_rate {
             // Behind the totals and before the stages.
             let whole = figures.iter().take_while(|figure| figure.of.is_none()).count();
@@ -125,6 +129,15 @@ struct Rounds {
 }
 
 impl Config {
+    /// The configuration for a device: without cold frames if it has none and hot ones are wanted,
+    /// too.
+    fn on(&self, measurer: &dyn Measurer) -> Config {
+        let is_possible = |frames: &Frames| *frames == Frames::Hot || measurer.has_cold_frames();
+        let possible: Vec<Frames> = self.frames.iter().copied().filter(is_possible).collect();
+        let frames = if possible.is_empty() { self.frames.clone() } else { possible };
+        Config { frames, ..self.clone() }
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         match self.frames.as_slice() {
             [one, other] if one == other => {

@@ -70,6 +70,42 @@ fn frames_are_only_those_that_are_wanted() {
 }
 
 #[test]
+fn a_device_without_cold_frames_is_measured_with_hot_ones_and_says_so() {
+    struct Warm(Simulated);
+    impl Measurer for Warm {
+        fn measure(
+            &mut self,
+            load: Load,
+            duration: Duration,
+            watch: &mut dyn Watch,
+        ) -> Result<Trial, MeasureError> {
+            self.0.measure(load, duration, watch)
+        }
+
+        fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
+            match conditions.cold_frames {
+                true => Err(MeasureError::Unsupported("it writes them just before")),
+                false => self.0.set_conditions(conditions),
+            }
+        }
+
+        fn has_cold_frames(&self) -> bool {
+            false
+        }
+    }
+    let mut device = Warm(Simulated::fixed(10e6));
+    let outcome = Config::default().run(&mut device, &mut Unobserved).expect("hot frames");
+    assert_eq!(device.0.trials(), 6, "a warm-up and five repetitions");
+    assert!((value(&outcome, "function_pps") / (10e6 / 0.7) - 1.0).abs() < 1e-6);
+    assert!(outcome.figure("function_cold_pps").is_none());
+    assert!(outcome.answer.ends_with("cannot hand over cold ones."), "{}", outcome.answer);
+    // Who wants cold frames alone is not given others.
+    let cold = Config { frames: vec![Frames::Cold], ..Config::default() };
+    let refused = cold.run(&mut device, &mut Unobserved).expect_err("there are none");
+    assert!(refused.to_string().contains("cold frames"), "{refused}");
+}
+
+#[test]
 fn a_device_is_as_before_after_cold_frames() {
     let mut device = Simulated::fixed(10e6);
     let config = Config { frames: vec![Frames::Hot, Frames::Cold], ..Config::default() };

@@ -18,6 +18,7 @@ mod nat_process;
 mod packages;
 mod past;
 mod past_ipfix;
+mod replay;
 mod report;
 mod row_files;
 mod runs;

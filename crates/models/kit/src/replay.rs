@@ -58,13 +58,13 @@ impl ReplayKeys {
         let (own, others): (Map<_, _>, Map<_, _>) =
             std::mem::take(traffic).into_iter().partition(is_of_replay);
         *traffic = others;
-        let first = own.keys().next().cloned();
+        let first = own.keys().find(|key| *key != keys::PREFIX).cloned();
         let replay: ReplayKeys = ::keys::typed("traffic", own)?;
         ::keys::check("traffic", &replay)?;
         if replay.pcap.is_none() {
             // Keys may be written with the values that they have anyway.
             let says_nothing = replay == ReplayKeys::default();
-            return match first.filter(|key| key != keys::PREFIX && !says_nothing) {
+            return match first.filter(|_| !says_nothing) {
                 None => Ok(None),
                 Some(key) => {
                     let what = "says how a capture is sent, and there is none".to_owned();

@@ -168,6 +168,7 @@ fn keys_of_made_frames_are_refused_beside_a_capture() {
     for (keys, what) in [
         (json!({"pcap": "a", "pkt-size": 64}), "describes frames that are made"),
         (json!({"pcap-speed": 2}), "there is none"),
+        (json!({"pcap": null, "pcap-speed": 2}), "there is none"),
         (json!({"pcap": "a", "pcap-speed": 0}), "pcap-speed"),
         (json!({"pcap": "a", "pcap-timing": "kept"}), "pcap-timing"),
         (json!({"pcap": "a", "pcap-timings": "even"}), "pcap-timings"),

@@ -101,6 +101,24 @@ impl<N: Model> Comparison<N> {
         self.mismatch_count > MISMATCHES_MAX as u64
     }
 
+    /// Returns the number of compared frames by verdict so far.
+    pub fn coverage(&self) -> Vec<Covered> {
+        let covered = |(name, &frames): (&String, &u64)| Covered { name: name.clone(), frames };
+        self.coverage.iter().map(covered).collect()
+    }
+
+    /// Adds the comparison of captured frames to that of the sample.
+    pub fn join(self, check: &mut Check) {
+        check.captured = self.coverage();
+        check.frames += self.frames;
+        check.mismatch_count += self.mismatch_count;
+        check.mismatches = self.mismatches.into_iter().chain(check.mismatches.drain(..)).collect();
+        check.mismatches.truncate(MISMATCHES_MAX);
+        if self.mismatch_count > 0 {
+            (check.passed, check.claim) = (false, ClaimLevel::None);
+        }
+    }
+
     /// Ends the comparison. A drop reason that a frame can meet but that no frame of the sample met
     /// counts as a difference; `excuse` returns why a reason could not be met.
     pub fn finish(mut self, excuse: impl Fn(&str) -> Option<String>) -> Check {

@@ -9,9 +9,14 @@ use traffic::Workload;
 /// Returns the longest frame that will be sent, in bytes without frame check sequence.
 pub(crate) fn frame_bytes_max(workload: &impl Workload) -> usize {
     let directions = 0..workload.directions().len();
-    let drawn = directions.flat_map(|direction| {
-        (0..LENGTHS_SEEN).map(move |n| workload.frame_len(&workload.draw(direction, n)))
-    });
+    let longest = |direction| match workload.lengths(direction) {
+        Some(known) => known.longest,
+        None => {
+            let drawn = |n| workload.frame_len(&workload.draw(direction, n));
+            (0..LENGTHS_SEEN).map(drawn).max().unwrap_or(0)
+        }
+    };
+    let drawn = directions.map(longest);
     let floods = (0..workload.floods().len()).map(|kind| workload.flood_len(kind));
     drawn.chain(floods).max().unwrap_or(0)
 }
@@ -20,6 +25,9 @@ pub(crate) fn frame_bytes_max(workload: &impl Workload) -> usize {
 /// check sequence.
 pub(crate) fn frame_bytes_mean(workload: &impl Workload) -> f64 {
     let mean = |direction| {
+        if let Some(known) = workload.lengths(direction) {
+            return known.mean;
+        }
         let lengths = (0..LENGTHS_SEEN).map(|n| workload.frame_len(&workload.draw(direction, n)));
         lengths.sum::<usize>() as f64 / LENGTHS_SEEN as f64
     };

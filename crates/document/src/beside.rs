@@ -2,7 +2,8 @@
 //! wherever the program was started.
 //!
 //! Their names end in `-file` or `-files`, in every kind of file and at any depth; the value is a
-//! path, a mapping with a `path`, or a list of these. Each becomes an absolute path before anybody
+//! path, a mapping with a `path`, or a list of these. `pcap` names files as well, or a mapping with
+//! a path for each of its keys. Each becomes an absolute path before anybody
 //! reads it, so that errors and records name what was meant. An absolute path stays as it is.
 
 use std::path::{Path, absolute};
@@ -24,17 +25,18 @@ impl Tree {
             Node::List(items) => items.iter_mut().for_each(Tree::look_for_files),
             Node::Map(entries) => {
                 for (key, value) in entries {
-                    match names_files(key) {
-                        true => value.lie_beside(),
-                        false => value.look_for_files(),
+                    match (names_files(key), key == CAPTURES) {
+                        (_, true) => value.lie_beside(&|_| true),
+                        (true, _) => value.lie_beside(&|key| key == PATH),
+                        (false, _) => value.look_for_files(),
                     }
                 }
             }
         }
     }
 
-    /// Makes a path, or those of a list or mapping, absolute.
-    fn lie_beside(&mut self) {
+    /// Makes a path, or those of a list, or of some keys of a mapping, absolute.
+    fn lie_beside(&mut self, is_path: &dyn Fn(&str) -> bool) {
         match &mut self.node {
             Node::Scalar(Value::String(path)) => {
                 let folder = Path::new(&*self.origin.file).parent().unwrap_or(Path::new(""));
@@ -48,10 +50,10 @@ impl Tree {
                 }
             }
             Node::Scalar(_) => {}
-            Node::List(items) => items.iter_mut().for_each(Tree::lie_beside),
+            Node::List(items) => items.iter_mut().for_each(|one| one.lie_beside(is_path)),
             Node::Map(entries) => {
-                let paths = entries.iter_mut().filter(|(key, _)| key == PATH);
-                paths.for_each(|(_, value)| value.lie_beside());
+                let paths = entries.iter_mut().filter(|(key, _)| is_path(key));
+                paths.for_each(|(_, value)| value.lie_beside(is_path));
             }
         }
     }
@@ -59,11 +61,14 @@ impl Tree {
 
 /// Whether a key names files, by its name.
 pub fn names_files(key: &str) -> bool {
-    ENDS.iter().any(|end| key.ends_with(end))
+    key == CAPTURES || ENDS.iter().any(|end| key.ends_with(end))
 }
 
 /// How the names of such keys end.
 const ENDS: [&str; 2] = ["-file", "-files"];
+
+/// The key that names captures, by itself or by port.
+const CAPTURES: &str = "pcap";
 
 /// The key of the path in a mapping that says more about a file.
 const PATH: &str = "path";
@@ -105,6 +110,22 @@ default:
                 {"chain": [{"acl-files": {"path": "/conf/sites/deep/rules"}}]},
                 {"route-file": ["/conf/sites/one", "/conf/sites/two"]},
             ],
+        });
+        assert_eq!(serde_json::Value::Object(document.root), expected);
+    }
+
+    #[test]
+    fn captures_lie_beside_as_well_by_port_or_not() {
+        let text = "\
+traffic: {pcap: a.pcap}
+other: {pcap: {inside: b.pcap, outside: /c.pcap}}
+swept: {pcap: [a.pcap, {uplink: d.pcap}]}
+";
+        let document = Document::parse(&TEST, "/conf/a.yaml", text).expect("well-formed");
+        let expected = json!({
+            "traffic": {"pcap": "/conf/a.pcap"},
+            "other": {"pcap": {"inside": "/conf/b.pcap", "outside": "/c.pcap"}},
+            "swept": {"pcap": ["/conf/a.pcap", {"uplink": "/conf/d.pcap"}]},
         });
         assert_eq!(serde_json::Value::Object(document.root), expected);
     }

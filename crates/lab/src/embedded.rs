@@ -10,7 +10,7 @@ use measure::record::Check;
 use measure::{MeasureError, Measurer, Subject};
 use model_kit::Model;
 use model_kit::erased::{Kind, Sections, Unit};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::remote;
 use crate::scenario::DeviceChoice;
@@ -54,11 +54,12 @@ impl<N: Model> FunctionUnit for Unit<N> {
         }
         let (what, population) = model.population();
         let workers = model.workers();
+        let remark = model.replay.as_ref().and_then(|captures| captures.remark());
         let device = Embedded::open(model.clone(), options).map_err(open_error)?;
         if host.stop.load(Ordering::Relaxed) {
             return Err(OpenError::Host("interrupted".into()));
         }
-        Ok(Box::new(Opened { device, what, population, workers }))
+        Ok(Box::new(Opened { device, what, population, workers, remark }))
     }
 }
 
@@ -68,6 +69,7 @@ struct Opened<N: Model> {
     what: &'static str,
     population: u64,
     workers: usize,
+    remark: Option<String>,
 }
 
 impl<N: Model> OpenDevice for Opened<N> {
@@ -79,10 +81,11 @@ impl<N: Model> OpenDevice for Opened<N> {
             state_bytes: Some(state_bytes),
             resident_bytes: Some(machine::memory::resident_bytes()).filter(|bytes| *bytes > 0),
             state_bytes_per_user: Some(state_bytes as f64 / self.population.max(1) as f64),
-            details: vec![
-                ("workers".into(), json!(self.workers)),
-                (self.what.into(), json!(self.population)),
-            ],
+            details: DeviceFacts::of_function(
+                self.workers,
+                (self.what, self.population),
+                self.remark.clone(),
+            ),
         }
     }
 

@@ -10,7 +10,6 @@ use function_kit::sections::function_key;
 use measure::record::{Check, Unavailable};
 use measure::{MeasureError, Measurer};
 use model_kit::{Configured, Model, erased};
-use serde_json::json;
 
 use crate::scenario::DeviceChoice;
 use crate::unit::{DeviceFacts, OpenDevice, OpenError};
@@ -40,6 +39,7 @@ pub(crate) fn open<N: Model>(
     })?;
     let (what, population) = model.population();
     let workers = model.workers();
+    let remark = model.replay.as_ref().and_then(|captures| captures.remark());
     let stop = host.stop.clone();
     let options = device.options.clone();
     let opened = Remote::open(driver, model, options, host);
@@ -49,7 +49,7 @@ pub(crate) fn open<N: Model>(
     if stop.load(Ordering::Relaxed) {
         return Err(OpenError::Host("interrupted".into()));
     }
-    Ok(Box::new(Opened { device, what, population, workers }))
+    Ok(Box::new(Opened { device, what, population, workers, remark }))
 }
 
 /// A device, set up.
@@ -58,15 +58,14 @@ struct Opened<N: Model> {
     what: &'static str,
     population: u64,
     workers: usize,
+    remark: Option<String>,
 }
 
 impl<N: Model> OpenDevice for Opened<N> {
     fn facts(&mut self) -> DeviceFacts {
         let facts = self.device.facts();
-        let mut details = vec![
-            ("workers".into(), json!(self.workers)),
-            (self.what.into(), json!(self.population)),
-        ];
+        let of_function = (self.what, self.population);
+        let mut details = DeviceFacts::of_function(self.workers, of_function, self.remark.clone());
         details.extend(facts.details);
         DeviceFacts {
             setup_seconds: self.device.setup_time().as_secs_f64(),

@@ -133,6 +133,21 @@ pub struct DeviceFacts {
     pub details: Vec<(String, Value)>,
 }
 
+impl DeviceFacts {
+    /// The details that any device has of its function: number of workers, what there is how often,
+    /// and a remark on captures.
+    pub(crate) fn of_function(
+        workers: usize,
+        (what, population): (&str, u64),
+        remark: Option<String>,
+    ) -> Vec<(String, Value)> {
+        let mut details =
+            vec![("workers".to_owned(), workers.into()), (what.to_owned(), population.into())];
+        details.extend(remark.map(|remark| ("captures".to_owned(), remark.into())));
+        details
+    }
+}
+
 /// A frame of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceFrame<'a> {

@@ -107,6 +107,12 @@ pub trait Measurer {
         None
     }
 
+    /// The load per port and direction at which captured frames have the times of their capture;
+    /// none for traffic that is made.
+    fn captured_rate(&self) -> Option<Pps> {
+        None
+    }
+
     /// What a control plane of routes is asked, in place of frames; none if it has no peers.
     fn routing(&mut self) -> Option<&mut dyn Routing> {
         None

@@ -14,6 +14,8 @@ pub enum HeldLoad {
     Rate(Pps),
     /// Fraction of the throughput.
     Share(Ratio),
+    /// As captured frames came.
+    Captured,
 }
 
 impl fmt::Display for HeldLoad {
@@ -21,6 +23,7 @@ impl fmt::Display for HeldLoad {
         match self {
             Self::Rate(rate) => rate.fmt(f),
             Self::Share(share) => f.pad(&format!("{} %", share.0 * 100.0)),
+            Self::Captured => f.pad(CAPTURED),
         }
     }
 }
@@ -29,7 +32,7 @@ impl Serialize for HeldLoad {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Rate(rate) => rate.serialize(serializer),
-            Self::Share(_) => serializer.collect_str(self),
+            Self::Share(_) | Self::Captured => serializer.collect_str(self),
         }
     }
 }
@@ -46,7 +49,7 @@ impl de::Visitor<'_> for RateOrShare {
     type Value = HeldLoad;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number in pps or text such as `4 Mpps` or `50 %`")
+        f.write_str("a number in pps, text such as `4 Mpps` or `50 %`, or `captured`")
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<HeldLoad, E> {
@@ -63,6 +66,7 @@ impl de::Visitor<'_> for RateOrShare {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<HeldLoad, E> {
         match text.trim_end().ends_with('%') {
+            _ if text == CAPTURED => Ok(HeldLoad::Captured),
             true => text.parse().map(HeldLoad::Share).map_err(E::custom),
             false => text.parse().map(HeldLoad::Rate).map_err(E::custom),
         }
@@ -76,11 +80,14 @@ impl JsonSchema for HeldLoad {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A number in pps, text such as `4 Mpps`, or `50 %` of the throughput.",
+            "description": "A number in pps, text such as `4 Mpps`, `50 %` of the throughput, or `captured`.",
             "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string" }]
         })
     }
 }
+
+/// The word for the rate of captured frames.
+const CAPTURED: &str = "captured";
 
 #[cfg(test)]
 mod tests {
@@ -94,6 +101,7 @@ mod tests {
             ("\"4 Mpps\"", HeldLoad::Rate(Pps(4e6))),
             ("\"50 %\"", HeldLoad::Share(Ratio(0.5))),
             ("\"12.5%\"", HeldLoad::Share(Ratio(0.125))),
+            ("\"captured\"", HeldLoad::Captured),
         ] {
             assert_eq!(read(text), Some(load));
             let written = serde_json::to_string(&load).unwrap_or_default();

@@ -106,6 +106,10 @@ impl Measurer for Holding<'_> {
         self.measurer.sessions()
     }
 
+    fn captured_rate(&self) -> Option<measure::Pps> {
+        self.measurer.captured_rate()
+    }
+
     fn synchronise(&mut self, patience: Duration) -> Result<bool, MeasureError> {
         self.measurer.synchronise(patience)
     }

@@ -30,6 +30,7 @@ pub mod references;
 mod summary;
 mod sweeps;
 pub mod terminal;
+pub mod trend;
 mod verdicts;
 mod words;
 
@@ -41,7 +42,7 @@ pub use details::comparison_words;
 pub use error::ReportError;
 pub use exporter::Exporter;
 pub use folder::write_whole;
-pub use html::{POLICY as PAGE_POLICY, comparison_page};
+pub use html::{POLICY as PAGE_POLICY, comparison_page, trend_page};
 pub use json::{read, read_within, text};
 
 /// All exporters of files, the record itself first and the page last.

@@ -86,6 +86,12 @@ pub fn check_words(check: &Check) -> String {
     if !check.uncovered.is_empty() {
         let _ = write!(words, "; not exercised: {}", check.uncovered.join(", "));
     }
+    if !check.captured.is_empty() {
+        let frames: u64 = check.captured.iter().map(|one| one.frames).sum();
+        let each = check.captured.iter().map(|one| format!("{} {}", one.name, grouped(one.frames)));
+        let each = each.collect::<Vec<_>>().join(", ");
+        let _ = write!(words, "; of the first {} captured frames: {each}", grouped(frames));
+    }
     if let Some(left_out) = left_out {
         let _ = write!(words, "; excluded for this device: {left_out}");
     }

@@ -42,6 +42,12 @@ pub fn answer(archive: &Archive, asked: &Asked) -> Answer {
             Err(unreadable) => Answer::of_unreadable(run, unreadable),
         },
         Asked::Compare(runs) => compared(archive, runs),
+        Asked::Trend(scenario) => {
+            let trend = archive.trend(scenario.as_deref());
+            let way_back =
+                pages::way_back(None).into_string() + &pages::trends(&trend).into_string();
+            Answer::report(report::trend_page(&trend), way_back)
+        }
         Asked::ListJson => Answer::json(&json!(archive.list())),
         Asked::ProgressJson => {
             let of = |(run, state): &(String, State)| json!({"run": run, "state": pages::word(state), "live": live(state)});

@@ -12,6 +12,7 @@ use report::ReportError;
 use report::archive::{
     Foreign, Listing, PACKED, RECORD, Run, TAGS, entries, look_within, record_file,
 };
+use report::trend::{self, Trend};
 
 use crate::guard::NOT_FOUND;
 use web::Refused;
@@ -37,6 +38,11 @@ impl Archive {
     /// Path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The headline figures of a scenario over its runs.
+    pub fn trend(&self, scenario: Option<&str>) -> Trend {
+        trend::read_within(self.list(), scenario, RECORD_BYTES_MAX)
     }
 
     /// The runs, newest first, and other entries with the reason why they are not runs.

@@ -20,6 +20,8 @@ pub enum Asked {
     File(String, String),
     /// The comparison of several runs.
     Compare(Vec<String>),
+    /// The trend of a scenario, or of that of the newest run.
+    Trend(Option<String>),
     /// The list as JSON.
     ListJson,
     /// The progress of running benches as JSON.
@@ -46,6 +48,7 @@ fn route(path: &str, query: &str) -> Result<Asked, Refused> {
         ["api", "runs"] => Ok(Asked::ListJson),
         ["api", "progress"] => Ok(Asked::ProgressJson),
         ["compare"] => compare(query),
+        ["trend"] => trend(query),
         ["runs", run] | ["runs", run, ""] => Ok(Asked::Page(name(run)?)),
         ["runs", run, file] => Ok(Asked::File(name(run)?, name(file)?)),
         ["assets", asset] => {
@@ -66,6 +69,16 @@ fn compare(query: &str) -> Result<Asked, Refused> {
         2..=COMPARED_MAX => Ok(Asked::Compare(runs)),
         _ => Err(refuse(StatusCode::BAD_REQUEST, "select two to eight runs to compare them")),
     }
+}
+
+fn trend(query: &str) -> Result<Asked, Refused> {
+    let scenario = query.split('&').find_map(|pair| pair.strip_prefix("scenario="));
+    let decoded = |text: &str| {
+        let text = text.replace('+', " ");
+        let name = percent_decode_str(&text).decode_utf8().map_err(|_| NOT_FOUND)?;
+        Ok(name.into_owned())
+    };
+    Ok(Asked::Trend(scenario.filter(|text| !text.is_empty()).map(decoded).transpose()?))
 }
 
 /// Decodes a name in the folder of runs: one path component, neither hidden nor `..`.
@@ -119,6 +132,9 @@ mod tests {
         assert_eq!(ask("/runs/a/run.json"), Ok(Asked::File("a".into(), "run.json".into())));
         let two = Asked::Compare(vec!["a".into(), "b c".into()]);
         assert_eq!(ask("/compare?run=a&run=b+c"), Ok(two));
+        assert_eq!(ask("/trend"), Ok(Asked::Trend(None)));
+        assert_eq!(ask("/trend?scenario=a+b%2f"), Ok(Asked::Trend(Some("a b/".into()))));
+        assert_eq!(ask("/trend?scenario=%ff"), Err(StatusCode::NOT_FOUND));
         assert_eq!(ask("/assets/style.css"), Ok(Asked::Asset("style.css")));
     }
 

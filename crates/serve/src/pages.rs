@@ -12,6 +12,7 @@ use measure::record::Status;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use report::EXPORTERS;
 use report::archive::{Foreign, Listing, Run};
+use report::trend::Trend;
 
 /// Renders the list of runs.
 pub fn list(folder: &Path, listing: &Listing, progress: &[(String, State)]) -> Markup {
@@ -30,6 +31,7 @@ pub fn list(folder: &Path, listing: &Listing, progress: &[(String, State)]) -> M
                         label for="search" { "Search " }
                         input id="search" type="search" autocomplete="off" disabled;
                         button type="submit" { "Compare selected runs" }
+                        " " a href="/trend" { "Trends" } " "
                         span id="told" role="status" {}
                     }
                     div class="scroll" tabindex="0" role="region" aria-label="Runs" {
@@ -166,6 +168,23 @@ pub fn way_back(run: Option<&str>) -> Markup {
     }
 }
 
+/// Renders the links to the trends of the other scenarios.
+pub fn trends(trend: &Trend) -> Markup {
+    let others = trend.scenarios.iter().filter(|name| **name != trend.scenario);
+    let others: Vec<&String> = others.take(SCENARIOS_MAX).collect();
+    html! {
+        @if !others.is_empty() {
+            nav aria-label="Trends" {
+                "Trends: "
+                @for (index, name) in others.iter().enumerate() {
+                    @if index > 0 { " · " }
+                    a href={ "/trend?scenario=" (encoded(name)) } { (name) }
+                }
+            }
+        }
+    }
+}
+
 /// The state as one word.
 pub fn word(state: &State) -> &'static str {
     match state {
@@ -223,6 +242,9 @@ fn time(seconds: f64) -> String {
         _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
     }
 }
+
+/// Most scenarios whose trends are linked.
+const SCENARIOS_MAX: usize = 100;
 
 /// Columns after the check box: key and heading.
 const COLUMNS: [(&str, &str); 7] = [

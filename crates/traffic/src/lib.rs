@@ -8,22 +8,29 @@
 
 pub mod account;
 pub mod distribution;
+pub mod offered;
 pub mod pacing;
 pub mod passing;
 pub mod random;
+pub mod recording;
 pub mod sessions;
 pub mod sizes;
 pub mod stamp;
+pub mod stamping;
+pub mod timed;
 pub mod workload;
 
 pub use account::{Account, Arrival};
 pub use distribution::{Distribution, Draw};
+pub use offered::{Drawn, Offered, Replay};
 pub use pacing::{Pacer, Pacing};
 pub use passing::Passing;
 pub use random::Random;
+pub use recording::{Lengths, Recording};
 pub use sessions::{SessionAction, SessionStep, Sessions};
 pub use sizes::Sizes;
 pub use stamp::Stamp;
+pub use timed::{Timed, Times};
 pub use workload::{
     Changes, Delivery, Direction, FarEnds, Floods, Frames, Policers, Population, SessionFrames,
     Workload,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use machine::clock::Ticks;
 use packet::PortId;
 
+use crate::recording::Lengths;
 use crate::sessions::{SessionAction, SessionStep, Sessions};
+use crate::timed::Times;
 use crate::{Pacing, Stamp};
 
 /// Frames by number, in one or more directions.
@@ -63,6 +65,23 @@ pub trait Frames: Send {
     /// sent before requests.
     fn delay(&self, _direction: usize) -> Duration {
         Duration::ZERO
+    }
+
+    /// Returns the times at which the frames of a direction were captured, by which a load is sent;
+    /// `None` for even intervals.
+    fn times(&self, _direction: usize) -> Option<Times> {
+        None
+    }
+
+    /// Returns the lengths of a direction's frames, if they are known without drawing them.
+    fn lengths(&self, _direction: usize) -> Option<Lengths> {
+        None
+    }
+
+    /// Returns the direction of a frame without a stamp that was received from `port`, where
+    /// frames may have none: they are counted, and no more is known of them.
+    fn unstamped(&self, _port: PortId) -> Option<usize> {
+        None
     }
 
     /// Returns a copy that shares what this workload has learned and will learn; `None` if it

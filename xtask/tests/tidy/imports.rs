@@ -92,7 +92,17 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("route-traffic", &["machine", "measure", "protocol-bgp", "protocol-mrt", "rows"]),
     (
         "model-kit",
-        &["engine", "function-kit", "keys", "machine", "packet", "tables", "traffic", "wire"],
+        &[
+            "engine",
+            "function-kit",
+            "keys",
+            "machine",
+            "packet",
+            "port-pcap",
+            "tables",
+            "traffic",
+            "wire",
+        ],
     ),
     ("model-route-reflector", &["keys", "protocol-bgp", "route-traffic", "traffic"]),
     (

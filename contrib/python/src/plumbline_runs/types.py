@@ -192,6 +192,8 @@ class Check(TypedDict):
     # Number of frames whose verdict depends on when the device sees them, as with a policer; two
     # verdicts were accepted for each.
     either: NotRequired[int]
+    # Verdicts on the first frames of the captures that are sent; empty if none are.
+    captured: NotRequired[list["Covered"]]
 
 
 # What is measured of a device.

@@ -19,6 +19,7 @@ mod serve;
 mod set;
 mod show;
 mod trace;
+mod trend;
 
 use clap::Subcommand;
 

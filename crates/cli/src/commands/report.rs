@@ -174,7 +174,7 @@ fn stop() -> Arc<AtomicBool> {
 }
 
 /// Writes a file completely or not at all. A device or pipe is written to and never replaced.
-fn put(path: &Path, content: &[u8]) -> Result<(), Problem> {
+pub(super) fn put(path: &Path, content: &[u8]) -> Result<(), Problem> {
     if path.as_os_str() == "-" {
         return print_bytes(content);
     }

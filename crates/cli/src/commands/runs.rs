@@ -13,6 +13,7 @@ use report::archive::{self, Listing, Removed, Run, TAGS_MAX, check_tag, record_f
 use serde_json::{Value, json};
 
 use super::baseline::{Naming, name};
+use super::trend::{Asked, trend};
 use crate::exit::Exit;
 use crate::locate::{Located, RUNS_DIR, locate, of_reading};
 use crate::output::{print, print_json, tell, width, wrap};
@@ -46,6 +47,12 @@ enum Action {
     ///
     /// One run has the name at a time. It has the tag `baseline.NAME`, so it is never pruned.
     Baseline(Naming),
+    /// Shows the headline figures of a scenario over its runs, and where their level changes
+    ///
+    /// Each figure is a line in the order of time, of one host. A step is a change of level that
+    /// noise does not explain: Pettitt's test on ranks, decided by permutations. It takes eight
+    /// runs at least. The table goes to the terminal, and a page with charts into a file.
+    Trend(Asked),
     /// Copies the compressed record of runs elsewhere, to be kept for good
     ///
     /// Each run gets a folder there with `run.json.gz` alone, whose content is that of run.json,
@@ -103,6 +110,7 @@ Examples:
   plumbline runs
   plumbline runs tag latest release-1.2
   plumbline runs baseline main latest
+  plumbline runs trend capacity --output trend.html
   plumbline runs pack latest --into results
   plumbline runs prune --older-than 30d --dry-run
   plumbline runs prune --keep 20 --cache-max 1G --yes
@@ -118,6 +126,9 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         Some(Action::Tag(tagging)) => retag(args, tagging, |tags, tag| tags.insert(tag)),
         Some(Action::Untag(tagging)) => retag(args, tagging, |tags, tag| tags.remove(&tag)),
         Some(Action::Baseline(naming)) => name(naming, &args.runs_dir, args.json),
+        Some(Action::Trend(asked)) => {
+            trend(asked, &args.runs_dir, listing(&args.runs_dir)?, args.json)
+        }
         Some(Action::Pack(packing)) => pack(args, packing),
         Some(Action::Prune(pruning)) => prune(args, pruning),
     }

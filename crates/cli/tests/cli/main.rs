@@ -19,6 +19,7 @@ mod nat_process;
 mod packages;
 mod past;
 mod past_ipfix;
+mod replay;
 mod report;
 mod row_files;
 mod runs;

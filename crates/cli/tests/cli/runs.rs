@@ -178,3 +178,39 @@ fn a_baseline_is_one_run_at_a_time_and_is_compared_with() {
     run(folder.path(), &["runs", "prune", "--keep", "0", "--yes"]).expect(0);
     assert_eq!(left(folder.path()), ["b"], "a baseline is never pruned");
 }
+
+#[test]
+fn a_trend_marks_the_step_and_names_the_baseline() {
+    let folder = temporary_folder();
+    let ended = run(folder.path(), &["runs", "trend"]).expect(2);
+    assert!(ended.stderr.contains("make one with `plumbline bench SCENARIO`"), "{}", ended.stderr);
+    let mut scenario = String::new();
+    for number in 0..10 {
+        keep(folder.path(), &format!("r{number}"), |record| {
+            record["started"] = format!("2026-01-{:02}T00:00:00Z", number + 1).into();
+            record["tool"]["commit"] = if number < 5 { "0ld0ld" } else { "newnew" }.into();
+            scenario = record["scenario"]["name"].as_str().unwrap_or_default().to_owned();
+            let level = if number < 5 { 1.0 } else { 0.5 };
+            for cell in record["cells"].as_array_mut().into_iter().flatten() {
+                for outcome in cell["outcomes"].as_array_mut().into_iter().flatten() {
+                    for figure in outcome["figures"].as_array_mut().into_iter().flatten() {
+                        let value = figure["value"].as_f64().unwrap_or(1.0);
+                        let noise = f64::from(number * 3 % 5) * 1e-3;
+                        figure["value"] = (value * (level + noise)).into();
+                    }
+                }
+            }
+        });
+    }
+    run(folder.path(), &["runs", "baseline", "main", "r4"]).expect(0);
+    let ended = run(folder.path(), &["runs", "trend"]).expect(0);
+    for part in [&*scenario, "10 runs", "step at r5", "0ld0ld", "newnew", "baseline main"] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    let page = fs::read_to_string(folder.path().join("trend.html")).expect("it was written");
+    assert!(page.contains("<svg") && page.contains("step at r5"));
+    let json = run(folder.path(), &["runs", "trend", &scenario, "--json"]).expect(0).json();
+    assert_eq!(json["lines"][0]["steps"][0]["at"], 5);
+    let ended = run(folder.path(), &["runs", "trend", "nobody"]).expect(2);
+    assert!(ended.stderr.contains(&scenario), "those that are there: {}", ended.stderr);
+}

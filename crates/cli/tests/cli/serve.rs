@@ -269,6 +269,10 @@ fn a_browser_lists_opens_compares_and_follows() {
     assert!(compared.contains("Comparison of"), "{compared}");
     assert!(compared.contains("2026-11-21") && compared.contains("2026-11-22"), "{compared}");
 
+    let trend = show(&serving.url("/trend"));
+    assert!(trend.contains("Trend of") && trend.contains("All runs"), "{trend}");
+    assert!(trend.contains("2 results") || trend.contains("1 results"), "{trend}");
+
     // A bench that runs, and what is shown when it is killed.
     write(folder.path(), "long.yaml", LONG);
     let mut bench = plumbline(folder.path())

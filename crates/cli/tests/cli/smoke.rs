@@ -23,7 +23,7 @@ fn scenarios(begins: &str) -> Vec<PathBuf> {
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut found: Vec<PathBuf> = files
         .map(|file| file.expect("readable").path())
-        .filter(|path| name(path).starts_with(begins))
+        .filter(|path| name(path).starts_with(begins) && !name(path).ends_with(".pcap"))
         .collect();
     found.sort();
     found

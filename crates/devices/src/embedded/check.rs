@@ -19,30 +19,53 @@ use super::device::{Embedded, Lane};
 use super::links::{Depth, Links, connect};
 use crate::comparison::Comparison;
 
-/// Runs the sample on each worker.
+/// Runs captured frames, if there are any, and then the sample in a state that is new.
 pub(super) fn check<N: Model>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
+    let captured = device.model.captured_steps(device.host.clock);
+    let of_captured = match captured.is_empty() {
+        true => None,
+        false => Some(run(device, &captured)?),
+    };
+    if of_captured.is_some() {
+        device.changed = true;
+        device.restore()?;
+        device.changed = true;
+    }
+    let steps = device.model.sample();
+    let comparison = run(device, &steps)?;
+    let unreachable = device.model.unreachable();
+    let mut check = comparison.finish(|name| {
+        let cause = unreachable.iter().find(|(reason, _)| *reason == name);
+        cause.map(|(_, cause)| (*cause).to_owned())
+    });
+    if let Some(comparison) = of_captured {
+        comparison.join(&mut check);
+    }
+    Ok(check)
+}
+
+/// Runs steps on each worker.
+fn run<N: Model>(
+    device: &mut Embedded<N>,
+    steps: &[Step<UpdateOf<N>>],
+) -> Result<Comparison<N>, MeasureError> {
     let count = device.shards();
     // Of each worker by itself the check sees, and says, what goes to others and comes from them.
     let ports = N::Unit::ports_of_worker(&device.model.config, Shard { index: 0, count });
     let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
     let mut links = connect((ports, false, Depth::usual()), workers)?;
-    let steps = device.model.sample();
     let mut comparison = Comparison::<N>::new(&device.model.config);
     for index in 0..count {
         let oracle = device.model.oracle(Shard { index, count });
         let lane = &mut device.lanes[index as usize];
         let clock = device.host.clock;
         let links = &mut links[index as usize];
-        compare(&mut comparison, (lane, links), oracle, &steps, clock);
+        compare(&mut comparison, (lane, links), oracle, steps, clock);
         if device.host.stop.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(MeasureError::Interrupted);
         }
     }
-    let unreachable = device.model.unreachable();
-    Ok(comparison.finish(|name| {
-        let cause = unreachable.iter().find(|(reason, _)| *reason == name);
-        cause.map(|(_, cause)| (*cause).to_owned())
-    }))
+    Ok(comparison)
 }
 
 /// Runs the sample on one worker.

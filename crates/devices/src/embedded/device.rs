@@ -9,7 +9,7 @@ use function_kit::{NetworkFunction, SetupError};
 use host::Machines;
 use machine::clock::{Clock, Ticks};
 use measure::Conditions;
-use model_kit::{Configured, Model, PipelineOf, UpdateOf};
+use model_kit::{Configured, Model, PipelineOf, UpdateOf, WorkloadOf};
 
 use crate::sessions::Opened;
 
@@ -35,7 +35,7 @@ pub struct Embedded<N: Model> {
     pub(super) conditions: Conditions,
     /// True if changes were applied, so that the state is no longer the configured one.
     pub(super) changed: bool,
-    pub(super) sessions: Opened<N::Workload>,
+    pub(super) sessions: Opened<WorkloadOf<N>>,
 }
 
 /// A worker and its control handle.

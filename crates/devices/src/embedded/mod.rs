@@ -31,7 +31,7 @@ use measure::{
     Conditions, Load, MeasureError, Measurer, Population, Pps, SessionLoad, SessionsThere, Stage,
     StageRole, TableUse, Trial, Watch,
 };
-use model_kit::{Configured, Model};
+use model_kit::{Configured, Model, WorkloadOf};
 use packet::BATCH_MAX;
 use traffic::{Floods, Frames, Workload};
 
@@ -90,7 +90,7 @@ impl<N: Model> Embedded<N> {
         self.lanes.len() as u32
     }
 
-    fn workload(&self) -> N::Workload {
+    fn workload(&self) -> WorkloadOf<N> {
         let twin = self.sessions.twin();
         twin.unwrap_or_else(|| self.model.workload(self.host.clock))
     }
@@ -192,6 +192,9 @@ impl<N: Model> Measurer for Embedded<N> {
             Load::ClosedLoop if self.population().is_some() => {
                 return Err(MeasureError::Unsupported(BY_THE_CLOCK));
             }
+            Load::ClosedLoop if self.model.replay.as_ref().is_some_and(|it| it.is_timed()) => {
+                return Err(MeasureError::Unsupported(AS_FAST_AS_CAN_BE));
+            }
             Load::ClosedLoop => closed_loop::run(self, duration, watch),
             open_loop => open_loop::run(self, open_loop, duration, watch)
                 .map(|trial| Trial { tables: self.tables(), ..trial }),
@@ -229,6 +232,10 @@ impl<N: Model> Measurer for Embedded<N> {
 
     fn floods(&self) -> Vec<&'static str> {
         self.workload().floods().iter().map(|flood| flood.name).collect()
+    }
+
+    fn captured_rate(&self) -> Option<Pps> {
+        self.model.replay.as_ref()?.rate_per_s().map(Pps)
     }
 
     fn sessions(&self) -> Option<SessionsThere> {
@@ -278,7 +285,7 @@ pub(crate) fn has_what_is_asked(
 
 fn lanes<N: Model>(
     model: &Configured<N>,
-    workload: &N::Workload,
+    workload: &WorkloadOf<N>,
     host: &Host,
 ) -> Result<Vec<Lane<N>>, SetupError> {
     let count = model.workers() as u32;
@@ -343,6 +350,10 @@ pub(crate) const SESSIONS_ONLY: &str = "a standby can only take over while sessi
 
 /// Error text: why clients cannot be accelerated.
 const BY_THE_CLOCK: &str = "its clients act in real time; use the method `occupancy`";
+
+/// Error text: why a closed loop cannot keep the times of a capture.
+const AS_FAST_AS_CAN_BE: &str =
+    "a closed loop sends as fast as it can; set `pcap-timing: even`, or measure with a load";
 
 /// Error text: why bytes by subscriber cannot be counted.
 const NO_POLICER: &str = "this function has no policers for subscribers";

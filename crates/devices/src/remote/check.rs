@@ -67,8 +67,10 @@ pub(super) fn check<N: Model>(device: &mut Remote<N>) -> Result<Check, MeasureEr
         in_order,
     };
     let mut changed = false;
+    let mut captured = Vec::new();
     for (number, step) in first.iter().chain(&sample).enumerate() {
         if number == first.len() {
+            captured = walk.comparison.coverage();
             walk.sessions(&sessions);
         }
         match step {
@@ -93,13 +95,21 @@ pub(super) fn check<N: Model>(device: &mut Remote<N>) -> Result<Check, MeasureEr
     walk.hear();
     let check = walk.finish(&unreachable);
     device.changed |= changed;
-    Ok(check)
+    if device.model.replay.is_none() {
+        captured.clear();
+    }
+    Ok(Check { captured, ..check })
 }
 
-/// Returns the first frames of each direction of the workload, which may be missing in the sample.
+/// Returns the first frames of each direction of the workload, which may be missing in the sample,
+/// or the first of those that were captured.
 fn workload_steps<N: Model>(device: &Remote<N>) -> Vec<Step<UpdateOf<N>>> {
+    let mut steps = device.model.captured_steps(device.host.clock);
+    if !steps.is_empty() {
+        steps.truncate(CAPTURED_FRAMES);
+        return steps;
+    }
     let workload = device.workload();
-    let mut steps = Vec::new();
     for (index, direction) in workload.directions().iter().enumerate() {
         for number in 0..WORKLOAD_FRAMES {
             let draw = workload.draw(index, number);
@@ -463,6 +473,8 @@ impl<N: Model> Walk<'_, N> {
     }
 }
 
+/// Number of captured frames: each that is dropped is waited for.
+const CAPTURED_FRAMES: usize = 100;
 /// Number of frames per direction of the workload.
 const WORKLOAD_FRAMES: u64 = 64;
 /// Time limit for the first frame that is missing: where a busy machine keeps the kernel from

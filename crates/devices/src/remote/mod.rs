@@ -27,7 +27,7 @@ use measure::{
     Conditions, DeviceCpu, Load, MeasureError, Measurer, PathFault, Population, Pps, SessionsThere,
     Stage, Stalls, Trial, Watch, validity,
 };
-use model_kit::{ConfigOf, Configured, Model};
+use model_kit::{ConfigOf, Configured, Model, WorkloadOf};
 use packet::PortId;
 pub use rig::Remote;
 use rig::{Rig, Spoken, drain};
@@ -144,7 +144,7 @@ impl<N: Model> Remote<N> {
         self.rig.as_mut().is_some_and(|rig| rig.running.control().is_some())
     }
 
-    fn workload(&self) -> N::Workload {
+    fn workload(&self) -> WorkloadOf<N> {
         let twin = self.sessions.twin();
         twin.unwrap_or_else(|| self.model.workload(self.host.clock))
     }
@@ -253,6 +253,10 @@ impl<N: Model> Measurer for Remote<N> {
 
     fn floods(&self) -> Vec<&'static str> {
         self.workload().floods().iter().map(|flood| flood.name).collect()
+    }
+
+    fn captured_rate(&self) -> Option<Pps> {
+        self.model.replay.as_ref()?.rate_per_s().map(Pps)
     }
 
     fn sessions(&self) -> Option<SessionsThere> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::Acknowledgement;
 use machine::clock;
 use measure::Conditions;
-use model_kit::{Configured, Model};
+use model_kit::{Configured, Model, WorkloadOf};
 use serde_json::{Map, Value};
 
 use crate::driver::{self, Driver, Limitation, Running};
@@ -27,7 +27,7 @@ pub struct Remote<N: Model> {
     pub(super) conditions: Conditions,
     /// True if changes were applied, so that the state is no longer the configured one.
     pub(super) changed: bool,
-    pub(super) sessions: Opened<N::Workload>,
+    pub(super) sessions: Opened<WorkloadOf<N>>,
 }
 
 /// A running device with the tester's ends of its links. The links drop first, because they may be

@@ -36,9 +36,10 @@ impl Floods {
     ) -> Floods {
         let one = |flood: Flood| {
             let kind = workload.floods().get(flood.kind)?;
+            let load = Load::PerInterface(flood.rate);
             Some(Running {
                 kind: flood.kind,
-                schedule: Schedule::new(Load::PerInterface(flood.rate), duration, start, clock),
+                schedule: Schedule::new(load, None, duration, start, clock),
                 next_number: 0,
                 refused: 0,
                 counts: FloodCounts { name: kind.name.to_owned(), ..FloodCounts::default() },

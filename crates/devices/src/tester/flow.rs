@@ -18,6 +18,8 @@ pub(super) struct Flow {
     pub ring_full: u64,
     /// Frames that the tester's own port did not accept.
     pub refused: u64,
+    /// Frames without a stamp that were received; nothing is known of them but their number.
+    pub unstamped: u64,
     pub misdelivered: u64,
     /// Accounts by worker.
     pub accounts: Vec<Account>,
@@ -46,14 +48,14 @@ impl Flow {
     }
 
     pub fn received(&self) -> u64 {
-        self.accounts.iter().map(Account::received).sum()
+        self.accounts.iter().map(Account::received).sum::<u64>() + self.unstamped
     }
 
     /// Returns the time at which the last lost frame was sent; `None` without loss, or if it is
     /// unknown.
     pub fn last_lost(&self) -> Option<Ticks> {
-        // What was never sent leaves gaps, too.
-        if self.received() >= self.sent() || self.refused > 0 {
+        // What was never sent leaves gaps, too, and so does what has no stamp.
+        if self.received() >= self.sent() || self.refused > 0 || self.unstamped > 0 {
             return None;
         }
         match self.accounts.as_slice() {

@@ -121,12 +121,14 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             schedule: {
                 let delay = workload.delay(index).min(task.duration);
                 let start = start + clock.ticks(delay);
-                Schedule::new(task.load, task.duration - delay, start, &clock)
+                let times = workload.times(index);
+                Schedule::new(task.load, times, task.duration - delay, start, &clock)
             },
             next_number: 0,
             sent_bytes: 0,
             ring_full: 0,
             refused: 0,
+            unstamped: 0,
             misdelivered: 0,
             accounts: vec![Account::new(); links.len()],
             latency_ns: latency_histogram(),
@@ -295,12 +297,13 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
                 if is_report {
                     self.reports.note(now, frame.len() + CHECK_SEQUENCE_LEN);
                 }
-                match is_report
+                let is_foreign = is_report
                     || foreign::is_error(frame)
-                    || L::IS_SHARED && foreign::is_talk(frame)
-                {
-                    true => self.foreign += 1,
-                    false => self.strangers += 1,
+                    || L::IS_SHARED && foreign::is_talk(frame);
+                match self.workload.unstamped(PortId(port as u8)) {
+                    _ if is_foreign => self.foreign += 1,
+                    Some(direction) => self.flows[direction].unstamped += 1,
+                    None => self.strangers += 1,
                 }
                 continue;
             };

@@ -6,7 +6,7 @@ use function_kit::Invalid;
 use serde_json::Value;
 
 use super::device::DeviceChoice;
-use super::method::MethodChoice;
+use super::method::{MethodChoice, captures_suit};
 use super::sweep::Combination;
 use super::{Document, ScenarioError};
 use crate::unit::{FunctionUnit, Sections};
@@ -43,8 +43,11 @@ impl Benchmark {
     pub fn configure(&self, cell: &Combination) -> Result<Arc<dyn Sections>, ScenarioError> {
         let section = |index: usize| cell.sections.get(index).cloned().unwrap_or_default();
         let read = self.unit.read(section(0), section(1));
-        let suits =
-            |one: Arc<dyn Sections>| self.unit.suits(&*one, self.device(cell)).map(|()| one);
+        let suits = |one: Arc<dyn Sections>| {
+            self.unit.suits(&*one, self.device(cell))?;
+            one.captures().map_or(Ok(()), |it| captures_suit(it, &self.methods))?;
+            Ok(one)
+        };
         read.and_then(suits).map_err(|error| self.in_file(cell, &error))
     }
 

@@ -1,7 +1,10 @@
 //! The methods of a benchmark, read from `methods` or taken as they are where it names none.
 
+use function_kit::Invalid;
+use function_kit::sections::traffic_key;
 use measure::Subject;
 use methods::{DEFAULT_METHODS, Entry, METHODS, Method};
+use model_kit::replay::Loaded;
 use serde_json::{Map, Value};
 
 use super::device::DeviceChoice;
@@ -148,6 +151,39 @@ fn closed_loop(method: &str, device: &DeviceChoice) -> Option<String> {
             device.name()
         )
     })
+}
+
+/// Refuses methods that measure what captured frames do not have.
+pub(super) fn captures_suit(captures: &Loaded, methods: &[MethodChoice]) -> Result<(), Invalid> {
+    let (_, stamped) = captures.frames();
+    for one in methods {
+        let name = one.method.name();
+        let (what, remedy) = match name {
+            "session-rate" | "session-capacity" | "teardown-rate" | "failover" | "occupancy" => (
+                "opens sessions, and the frames of a capture belong to none that the tester knows",
+                "Remove 'pcap', or take a method of frames: throughput, latency, soak …",
+            ),
+            "rate-precision" => (
+                "counts the bytes of each subscriber, whom captured frames do not tell",
+                "Remove 'pcap' for this method",
+            ),
+            "capacity" if captures.is_timed() => (
+                "sends as fast as it can and keeps no intervals",
+                "Set 'pcap-timing: even', or take a method with a load: throughput, soak …",
+            ),
+            "latency" | "path-failure" if stamped == 0 => (
+                "needs stamps, and no captured frame has room for one",
+                "Capture UDP or TCP with at least 18 bytes of payload, or take throughput or soak",
+            ),
+            _ => continue,
+        };
+        return Err(traffic_key(
+            "pcap",
+            format!("cannot be measured by `{name}`, which {what}"),
+            remedy,
+        ));
+    }
+    Ok(())
 }
 
 pub(super) fn method(

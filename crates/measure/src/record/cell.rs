@@ -110,6 +110,9 @@ pub struct Check {
     /// verdicts were accepted for each.
     #[serde(default)]
     pub either: u64,
+    /// Verdicts on the first frames of the captures that are sent; empty if none are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captured: Vec<Covered>,
 }
 
 /// A limitation of the device that excluded part of the check.

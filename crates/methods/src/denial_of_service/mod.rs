@@ -134,6 +134,8 @@ impl Config {
     fn rates(&self, throughput: Option<&Throughput>) -> Option<Rates> {
         let of = |load| match load {
             HeldLoad::Rate(rate) => Some(rate),
+            // Floods have no capture.
+            HeldLoad::Captured => None,
             HeldLoad::Share(share) => throughput?.pps.map(|pps| Pps(pps * share.0)),
         };
         Some(Rates { background: of(self.background)?, flood: of(self.flood)? })

@@ -16,8 +16,8 @@ pub(super) const NAME: &str = "soak";
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
     /// Load per port and direction: a rate, or a share of the throughput, which is then searched
-    /// first:
-    /// `4 Mpps`, `50 %`.
+    /// first: `4 Mpps`, `50 %`; or `captured`, which sends a capture with `pcap-timing: captured`
+    /// as it came, faster by `pcap-speed`.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub load: HeldLoad,
     /// Total duration of all slices; at most 100,000 slices.

@@ -67,7 +67,7 @@ impl Method for Config {
 
     fn time_bound(&self) -> Duration {
         let search = match self.load {
-            HeldLoad::Rate(_) => Duration::ZERO,
+            HeldLoad::Rate(_) | HeldLoad::Captured => Duration::ZERO,
             HeldLoad::Share(_) => self.throughput.time_bound(),
         };
         search.saturating_add(self.warm_up.duration()).saturating_add(self.duration.duration())
@@ -98,6 +98,10 @@ impl Method for Config {
         let load = match (found, self.load) {
             (Some(load), _) => load,
             (None, HeldLoad::Rate(rate)) => rate,
+            (None, HeldLoad::Captured) => session
+                .measurer
+                .captured_rate()
+                .ok_or_else(|| MeasureError::NothingToMeasure(NOT_CAPTURED.to_owned()))?,
             (None, HeldLoad::Share(share)) => self.search(share.0, &mut session)?,
         };
         if !left.is_empty() && self.warm_up.0 > 0.0 {
@@ -134,7 +138,11 @@ impl Config {
             }
             let pps = match (record.load, self.load) {
                 (LoadRecord::PerInterface { pps }, HeldLoad::Rate(rate)) if pps == rate.0 => pps,
-                (LoadRecord::PerInterface { pps }, HeldLoad::Share(_)) if pps > 0.0 => pps,
+                (LoadRecord::PerInterface { pps }, HeldLoad::Share(_) | HeldLoad::Captured)
+                    if pps > 0.0 =>
+                {
+                    pps
+                }
                 _ => return Err(foreign(&record)),
             };
             let length = self.left(course.slices.len()).first().copied();
@@ -213,6 +221,9 @@ fn foreign(record: &TrialRecord) -> MeasureError {
     ))
 }
 
+/// Error text: why there is no rate of a capture.
+const NOT_CAPTURED: &str = "`load: captured` needs `pcap` with `pcap-timing: captured` in the \
+                            traffic; or give `load` as a rate";
 const Y1564: &str = "y1564.8.2";
 
 /// The test durations of the standard, in seconds.

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use traffic::{Direction, Stamp, Workload};
 
 use crate::check::{Expected, Oracle, Step};
+use crate::replay::{Loaded, ReplayKeys};
 use crate::service::Service;
 use crate::unit::Model;
 
@@ -69,9 +70,18 @@ pub trait Sections: Any + Send + Sync {
         None
     }
 
-    /// Both sections, for the record.
+    /// The captures that are sent in place of made frames.
+    fn captures(&self) -> Option<&Loaded> {
+        None
+    }
+
+    /// Both sections, for the record, and what is known of captures.
     fn effective(&self) -> Value {
-        json!({ "function": self.section(), "traffic": self.traffic() })
+        let mut all = json!({ "function": self.section(), "traffic": self.traffic() });
+        if let Some(captures) = self.captures() {
+            all["captures"] = captures.facts();
+        }
+        all
     }
 }
 
@@ -164,7 +174,16 @@ impl<M: Model> Listed for Unit<M> {
     }
 
     fn traffic_schema(&self) -> Schema {
-        schemars::schema_for!(M::Traffic)
+        let mut schema = schemars::schema_for!(M::Traffic);
+        let replay = schemars::schema_for!(ReplayKeys);
+        for part in ["properties", "$defs"] {
+            let Some(Value::Object(more)) = replay.get(part) else { continue };
+            let all = schema.ensure_object().entry(part).or_insert_with(|| json!({}));
+            if let Some(all) = all.as_object_mut() {
+                all.extend(more.clone());
+            }
+        }
+        schema
     }
 }
 
@@ -172,10 +191,16 @@ impl<M: Model> Kind for Unit<M> {
     fn read(
         &self,
         section: Map<String, Value>,
-        traffic: Map<String, Value>,
+        mut traffic: Map<String, Value>,
     ) -> Result<Arc<dyn Configured>, Invalid> {
+        let captures =
+            ReplayKeys::take(&mut traffic, schemars::schema_for!(M::Traffic).as_value())?;
         let (section, traffic) = (typed("function", section)?, typed("traffic", traffic)?);
-        Ok(Arc::new(crate::Configured::<M>::new(section, traffic)?))
+        let made = crate::Configured::<M>::new(section, traffic)?;
+        Ok(Arc::new(match captures {
+            None => made,
+            Some(captures) => made.with_captures(captures)?,
+        }))
     }
 }
 
@@ -189,7 +214,7 @@ impl<M: Model> Sections for crate::Configured<M> {
     }
 
     fn traffic(&self) -> Map<String, Value> {
-        object(&self.traffic)
+        self.replay.as_ref().map_or_else(|| object(&self.traffic), |captures| captures.traffic())
     }
 
     fn population(&self) -> (&'static str, u64) {
@@ -198,6 +223,10 @@ impl<M: Model> Sections for crate::Configured<M> {
 
     fn seed(&self) -> u64 {
         self.seed()
+    }
+
+    fn captures(&self) -> Option<&Loaded> {
+        self.replay.as_deref()
     }
 
     fn forwarding(&self) -> Option<&dyn Configured> {

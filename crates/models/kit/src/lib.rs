@@ -15,6 +15,8 @@ pub mod check;
 
 pub mod service;
 
+pub mod replay;
+
 pub mod build;
 
 pub mod floods;
@@ -36,4 +38,4 @@ pub mod random;
 pub mod fuzz;
 
 pub use section::Section;
-pub use unit::{ConfigOf, Configured, Model, PipelineOf, UpdateOf, load};
+pub use unit::{ConfigOf, Configured, Model, PipelineOf, UpdateOf, WorkloadOf, load};

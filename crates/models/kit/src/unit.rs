@@ -1,5 +1,7 @@
 //! What every model provides, and a configured one.
 
+use std::sync::Arc;
+
 use engine::steering::worker_of;
 use engine::{Function, Refusal};
 use function_kit::{Invalid, NetworkFunction, PortName, SetupError, Shard};
@@ -7,9 +9,10 @@ use machine::clock::{Clock, Ticks};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use traffic::Workload;
+use traffic::{Frames as _, Offered, Stamp, Workload};
 
 use crate::check::{Oracle, Step};
+use crate::replay::{Loaded, Receiver, ReplayKeys};
 use crate::service::Service;
 
 /// The configuration of a model's function.
@@ -17,6 +20,9 @@ pub type ConfigOf<M> = <<M as Model>::Unit as NetworkFunction>::Config;
 
 /// A change of a model's function.
 pub type UpdateOf<M> = <<M as Model>::Unit as NetworkFunction>::Update;
+
+/// What a tester offers to a model's function.
+pub type WorkloadOf<M> = Offered<<M as Model>::Workload>;
 
 /// A model's running function.
 pub type PipelineOf<M> = <<M as Model>::Unit as NetworkFunction>::Function;
@@ -90,12 +96,19 @@ pub struct Configured<M: Model> {
     pub traffic: M::Traffic,
     /// The function's configuration.
     pub config: ConfigOf<M>,
+    /// Captures that are sent in place of the frames that the `traffic` section describes.
+    pub replay: Option<Arc<Loaded>>,
 }
 
 impl<M: Model> Clone for Configured<M> {
     fn clone(&self) -> Configured<M> {
-        let Configured { section, traffic, config } = self;
-        Configured { section: section.clone(), traffic: traffic.clone(), config: config.clone() }
+        let Configured { section, traffic, config, replay } = self;
+        Configured {
+            section: section.clone(),
+            traffic: traffic.clone(),
+            config: config.clone(),
+            replay: replay.clone(),
+        }
     }
 }
 
@@ -109,7 +122,49 @@ impl<M: Model> Configured<M> {
         keys::check("traffic", &traffic)?;
         M::validate(&mut section, &mut traffic)?;
         let config = M::config(&section);
-        Ok(Configured { section, traffic, config })
+        Ok(Configured { section, traffic, config, replay: None })
+    }
+
+    /// Reads captures, which are sent in place of the frames that the `traffic` section describes.
+    ///
+    /// # Errors
+    /// When a capture cannot be used.
+    pub fn with_captures(mut self, keys: ReplayKeys) -> Result<Configured<M>, Invalid> {
+        let receiver = Receiver {
+            is_parted: self.workers() > 1 && M::Unit::IS_SHARDED,
+            is_bridge: matches!(self.service(), Service::Bridge(_)),
+            ports: self.ports(),
+            traffic: serde_json::to_value(&self.traffic).unwrap_or_default(),
+        };
+        let made = M::workload(&self.section, &self.traffic, Clock::with_rate(1e9));
+        self.replay = Some(Arc::new(keys.load(&made, &receiver)?));
+        Ok(self)
+    }
+
+    /// The first captured frames of all directions, in the order of their capture; none without a
+    /// capture.
+    pub fn captured_steps(&self, clock: Clock) -> Vec<Step<UpdateOf<M>>> {
+        let Some(replay) = self.replay.as_ref().map(|loaded| loaded.replay()) else {
+            return Vec::new();
+        };
+        let workload = self.workload(clock);
+        let recordings = replay.recordings.iter().enumerate();
+        let mut places: Vec<(u64, usize, u64)> = recordings
+            .flat_map(|(direction, one)| {
+                let first = one.at_ns().iter().take(CAPTURED_CHECKED).zip(0..);
+                first.map(move |(at, number)| (*at, direction, number))
+            })
+            .collect();
+        places.sort_unstable();
+        let step = |(at, direction, number): (u64, usize, u64)| {
+            let draw = workload.draw(direction, number);
+            let mut frame = vec![0; workload.frame_len(&draw)];
+            let stamp = Stamp { stream: direction as u16, sequence: number, time: at };
+            workload.write(&draw, stamp, &mut frame);
+            let port = workload.directions()[direction].from;
+            Step::Frame { port, frame, about: "a captured frame" }
+        };
+        places.into_iter().take(CAPTURED_CHECKED).map(step).collect()
     }
 
     /// The function's state for one worker as it is at `now`, loaded.
@@ -150,9 +205,10 @@ impl<M: Model> Configured<M> {
         M::seed(&self.traffic)
     }
 
-    /// See [`Model::workload`].
-    pub fn workload(&self, clock: Clock) -> M::Workload {
-        M::workload(&self.section, &self.traffic, clock)
+    /// What the tester sends: see [`Model::workload`], or captures in place of its frames.
+    pub fn workload(&self, clock: Clock) -> WorkloadOf<M> {
+        let replay = self.replay.as_ref().map(|loaded| loaded.replay().clone());
+        Offered::new(M::workload(&self.section, &self.traffic, clock), replay)
     }
 
     /// See [`Model::oracle`].
@@ -199,3 +255,6 @@ pub fn load<M: Model>(
     }
     Ok(function)
 }
+
+/// Number of captured frames that are compared with the oracle.
+const CAPTURED_CHECKED: usize = 1000;

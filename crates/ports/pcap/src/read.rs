@@ -30,6 +30,14 @@ pub struct Record<'a> {
     pub whole_len: usize,
     /// True if it is an Ethernet frame.
     pub is_ethernet: bool,
+    link: DataLink,
+}
+
+impl Record<'_> {
+    /// Returns the name of the link type of the frame: `ETHERNET`, `LINUX_SLL`, `RAW` …
+    pub fn link_name(&self) -> String {
+        format!("{:?}", self.link)
+    }
 }
 
 /// Error of a capture file.
@@ -47,7 +55,7 @@ pub enum CaptureError {
 }
 
 enum Form<R: Read> {
-    Pcap { reader: Box<PcapReader<Again<R>>>, fraction_ns: u64, is_ethernet: bool },
+    Pcap { reader: Box<PcapReader<Again<R>>>, fraction_ns: u64, link: DataLink },
     Pcapng { reader: Box<PcapNgReader<Again<R>>>, interfaces: Vec<Interface> },
 }
 
@@ -56,7 +64,7 @@ type Again<R> = io::Chain<io::Cursor<[u8; 4]>, R>;
 
 #[derive(Clone, Copy, Debug)]
 struct Interface {
-    is_ethernet: bool,
+    link: DataLink,
     resolution: u8,
 }
 
@@ -82,8 +90,8 @@ impl<R: Read> CaptureFile<R> {
                 TsResolution::MicroSecond => 1000,
                 TsResolution::NanoSecond => 1,
             };
-            let is_ethernet = header.datalink == DataLink::ETHERNET;
-            Form::Pcap { reader, fraction_ns, is_ethernet }
+            let link = header.datalink;
+            Form::Pcap { reader, fraction_ns, link }
         };
         Ok(CaptureFile { form })
     }
@@ -91,7 +99,7 @@ impl<R: Read> CaptureFile<R> {
     /// Returns true if the link type of a pcap file is not Ethernet; a pcapng file has it in later
     /// blocks.
     pub fn is_foreign(&self) -> bool {
-        matches!(self.form, Form::Pcap { is_ethernet: false, .. })
+        matches!(&self.form, Form::Pcap { link, .. } if *link != DataLink::ETHERNET)
     }
 
     /// Returns the next frame; `None` at the end of the file.
@@ -100,7 +108,7 @@ impl<R: Read> CaptureFile<R> {
     /// When the file is invalid or cannot be read; no further frames can be read.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
         match &mut self.form {
-            Form::Pcap { reader, fraction_ns, is_ethernet } => {
+            Form::Pcap { reader, fraction_ns, link } => {
                 let Some(packet) = reader.next_raw_packet() else { return Ok(None) };
                 let packet = packet.map_err(told)?;
                 let fraction = u64::from(packet.ts_frac) * *fraction_ns;
@@ -108,7 +116,8 @@ impl<R: Read> CaptureFile<R> {
                     at_ns: Some(u64::from(packet.ts_sec) * 1_000_000_000 + fraction),
                     frame: packet.data,
                     whole_len: packet.orig_len as usize,
-                    is_ethernet: *is_ethernet,
+                    is_ethernet: *link == DataLink::ETHERNET,
+                    link: *link,
                 }))
             }
             Form::Pcapng { reader, interfaces } => next_of_blocks(reader, interfaces),
@@ -168,15 +177,13 @@ impl Interface {
             InterfaceDescriptionOption::IfTsResol(resolution) => Some(*resolution),
             _ => None,
         });
-        Interface {
-            is_ethernet: block.linktype == DataLink::ETHERNET,
-            resolution: resolution.unwrap_or(MICROSECONDS),
-        }
+        Interface { link: block.linktype, resolution: resolution.unwrap_or(MICROSECONDS) }
     }
 
     fn record(self, units: Option<u64>, frame: Vec<u8>, whole_len: usize) -> Record<'static> {
         let at_ns = units.map(|units| nanos(units, self.resolution));
-        Record { at_ns, frame: Cow::Owned(frame), whole_len, is_ethernet: self.is_ethernet }
+        let is_ethernet = self.link == DataLink::ETHERNET;
+        Record { at_ns, frame: Cow::Owned(frame), whole_len, is_ethernet, link: self.link }
     }
 }
 

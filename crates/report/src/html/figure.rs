@@ -2,21 +2,48 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::charts::{Chart, Data, Group};
+use super::charts::{CHARTS_OPEN, CHARTS_SHOWN, Chart, Data, Group};
 use super::tables::{fitted, fitting};
 
-/// Renders the charts by group; diagnostic charts are folded.
+/// Renders the charts by group; diagnostic charts are folded, and so is what follows the first few
+/// of a kind.
 pub(super) fn charts(charts: &[Chart]) -> Markup {
     let of = |group: Group| charts.iter().filter(move |chart| chart.group == group);
+    let kinds = |group: Group| {
+        let all: Vec<&Chart> = of(group).collect();
+        let of_kind = |same: &[&Chart]| kind(same);
+        html! { @for same in all.chunk_by(|a, b| a.kind == b.kind) { (of_kind(same)) } }
+    };
+    let diagnosis = of(Group::Diagnosis).count();
     html! {
         @if !charts.is_empty() {
             section id="charts" {
                 h2 { "Charts" }
-                @for chart in of(Group::Result) { (figure(chart)) }
-                @if of(Group::Diagnosis).next().is_some() {
+                (kinds(Group::Result))
+                @if diagnosis > 0 {
                     details class="diagnosis" {
-                        summary { "Diagnostic charts: " (of(Group::Diagnosis).count()) " charts of searches and single trials" }
-                        @for chart in of(Group::Diagnosis) { (figure(chart)) }
+                        summary { "Diagnostic charts: " (diagnosis) " charts of searches and single trials" }
+                        (kinds(Group::Diagnosis))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the charts of a kind.
+fn kind(charts: &[&Chart]) -> Markup {
+    let (shown, beyond) = charts.split_at(charts.len().min(CHARTS_SHOWN));
+    let (open, folded) = shown.split_at(shown.len().min(CHARTS_OPEN));
+    html! {
+        @for chart in open { (figure(chart)) }
+        @if !folded.is_empty() {
+            details class="more" {
+                summary { (folded.len()) " more charts of this kind" }
+                @for chart in folded { (figure(chart)) }
+                @if !beyond.is_empty() {
+                    p class="note" {
+                        "At most " (CHARTS_SHOWN) " charts of a kind are drawn. Further results                          are in the tables of this page, in trials.csv and in run.json."
                     }
                 }
             }
@@ -117,6 +144,42 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// So many charts of a kind.
+    fn of_kind(kind: usize, count: usize) -> impl Iterator<Item = Chart> {
+        (0..count).map(move |number| Chart {
+            group: Group::Result,
+            kind,
+            id: format!("chart-{kind}-{number}"),
+            title: String::new(),
+            caption: String::new(),
+            svg: "<svg></svg>".into(),
+            data: Data { head: Vec::new(), rows: Vec::new() },
+        })
+    }
+
+    #[test]
+    fn all_charts_of_a_kind_are_there_and_those_after_the_eighth_are_folded() {
+        let all: Vec<Chart> = of_kind(0, 12).chain(of_kind(1, 3)).collect();
+        let page = charts(&all).into_string();
+        assert_eq!(page.matches("<figure").count(), 15);
+        let (before, behind) = page.split_once("<details class=\"more\">").expect("it is folded");
+        let (folded, next_kind) = behind.split_once("</details>").expect("it ends");
+        assert!(folded.contains("4 more charts of this kind") && !folded.contains("At most"));
+        let counts = [before, folded, next_kind].map(|part| part.matches("<figure").count());
+        assert_eq!(counts, [8, 4, 3]);
+    }
+
+    #[test]
+    fn a_kind_of_more_charts_than_are_drawn_says_so() {
+        let all: Vec<Chart> = of_kind(0, CHARTS_SHOWN + 1).collect();
+        let page = charts(&all).into_string();
+        assert_eq!(page.matches("<figure").count(), CHARTS_SHOWN);
+        assert!(page.contains("56 more charts of this kind"));
+        assert!(page.contains("At most 64 charts of a kind are drawn"), "it is told");
+        let all: Vec<Chart> = of_kind(0, CHARTS_SHOWN).collect();
+        assert!(!charts(&all).into_string().contains("At most"), "all are there");
+    }
 
     #[test]
     fn fields_are_what_a_spreadsheet_expects() {

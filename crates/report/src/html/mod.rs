@@ -18,6 +18,7 @@ mod runs;
 mod sections;
 mod tables;
 mod topology;
+mod trend;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use measure::record::RunRecord;
@@ -25,6 +26,7 @@ use measure::record::RunRecord;
 use crate::{Exporter, ReportError};
 
 pub use runs::comparison as comparison_page;
+pub use trend::page as trend_page;
 
 /// The registry line.
 pub(crate) const EXPORTER: Exporter =

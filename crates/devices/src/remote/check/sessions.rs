@@ -2,8 +2,8 @@
 //! but one frame at a time, each held to the oracle. What the tester says of each must agree.
 
 use machine::clock;
-use model_kit::Model;
 use model_kit::check::Expected;
+use model_kit::{Model, WorkloadOf};
 use traffic::{Frames, SessionAction, SessionFrames};
 
 use super::Walk;
@@ -11,8 +11,8 @@ use super::Walk;
 impl<N: Model> Walk<'_, N> {
     /// Opens and closes a few sessions of a workload that has sessions, and learns their
     /// translations.
-    pub(super) fn sessions(&mut self, workload: &Option<N::Workload>) {
-        let Some(mut workload) = workload.as_ref().and_then(N::Workload::twin) else { return };
+    pub(super) fn sessions(&mut self, workload: &Option<WorkloadOf<N>>) {
+        let Some(mut workload) = workload.as_ref().and_then(WorkloadOf::<N>::twin) else { return };
         let most = workload.sessions().map_or(0, |sessions| sessions.most);
         for number in 0..most.min(SESSIONS) {
             let _ = self.session(&mut workload, number);
@@ -21,7 +21,7 @@ impl<N: Model> Walk<'_, N> {
 
     /// Runs one session; returns `None` if one of its frames does not pass, in which case the
     /// session ends.
-    fn session(&mut self, workload: &mut N::Workload, number: u64) -> Option<()> {
+    fn session(&mut self, workload: &mut WorkloadOf<N>, number: u64) -> Option<()> {
         let draw = workload.session(number)?;
         for (action, about) in ACTIONS {
             for step in 0..workload.session_steps(&draw, action) {

@@ -15,6 +15,8 @@ use crate::words::outcomes;
 /// A drawn chart.
 pub(in crate::html) struct Chart {
     pub(in crate::html) group: Group,
+    /// Which kind it is, of those of a page.
+    pub(in crate::html) kind: usize,
     pub(in crate::html) id: String,
     pub(in crate::html) title: String,
     /// What it shows, for the caption.
@@ -53,7 +55,15 @@ impl Chart {
         }
         let svg = adapt(&render_to_svg(plots, layout), id, title, caption);
         let group = Group::Result;
-        Self { group, id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+        Self {
+            group,
+            kind: 0,
+            id: id.into(),
+            title: title.into(),
+            caption: caption.into(),
+            svg,
+            data,
+        }
     }
 
     /// The data in the place of a drawing, of which no value has a place on the axes.
@@ -82,7 +92,15 @@ impl Chart {
         }
         svg.push_str("</div>");
         let group = Group::Result;
-        Self { group, id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+        Self {
+            group,
+            kind: 0,
+            id: id.into(),
+            title: title.into(),
+            caption: caption.into(),
+            svg,
+            data,
+        }
     }
 
     /// A table in the place of a chart.
@@ -99,7 +117,15 @@ impl Chart {
         data: Data,
     ) -> Self {
         let (group, svg) = (Group::Result, svg.into_string());
-        Self { group, id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+        Self {
+            group,
+            kind: 0,
+            id: id.into(),
+            title: title.into(),
+            caption: caption.into(),
+            svg,
+            data,
+        }
     }
 
     /// The same among the charts that show how a result was found.
@@ -287,5 +313,12 @@ const SERIES: [&str; 12] = [
 /// a million.
 pub(super) const LOSS_FLOOR: f64 = 1e-5;
 
-/// The most charts of one kind; the trials table has the rest.
-pub(super) const CHARTS_MAX: usize = 8;
+/// How many charts of one kind are open; further ones are folded.
+pub(in crate::html) const CHARTS_OPEN: usize = 8;
+
+/// The most charts of one kind that are shown; the page tells that there are more.
+pub(in crate::html) const CHARTS_SHOWN: usize = 64;
+
+/// The most charts of one kind that are drawn: the last is not shown, and tells that there are
+/// more.
+pub(super) const CHARTS_MAX: usize = CHARTS_SHOWN + 1;

@@ -41,6 +41,8 @@ pub(super) enum Look {
     Law,
     /// Markers without a line.
     Marks,
+    /// Markers without a line that are not filled.
+    Hollow,
     /// A thin line with markers, for published figures.
     Published,
     /// The area between the ends of the points' error bars.
@@ -86,7 +88,7 @@ impl Curve {
         let point = |(x, y): (f64, f64)| Point { x, y, bar: None, is_bound: false };
         let mut points: Vec<Point> =
             points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).map(point).collect();
-        if look != Look::Marks {
+        if !matches!(look, Look::Marks | Look::Hollow) {
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
         }
         Self { name: name.into(), points, look, like: None }
@@ -280,7 +282,8 @@ fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
     }
     let points: Vec<(f64, f64)> = curve.points.iter().map(|p| (p.x, p.y)).collect();
     let mut plots = Vec::new();
-    if curve.look != Look::Marks {
+    let is_marks = matches!(curve.look, Look::Marks | Look::Hollow);
+    if !is_marks {
         let (width, style) = match curve.look {
             Look::Law => (1.8, dash(index)),
             Look::Published => (1.2, LineStyle::Dotted),
@@ -307,7 +310,10 @@ fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
             .with_marker(MARKERS[index % MARKERS.len()])
             .with_color(colour(index))
             .with_size(5.0);
-        if curve.look == Look::Marks && !curve.name.is_empty() {
+        if curve.look == Look::Hollow {
+            dots = dots.with_marker_opacity(0.0).with_marker_stroke_width(2.0);
+        }
+        if is_marks && !curve.name.is_empty() {
             dots = dots.with_legend(curve.name.as_str());
         }
         plots.push(dots.into());

@@ -24,7 +24,7 @@ pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
         })
         .flatten()
         .flatten()
-        .take(2 * CHARTS_MAX)
+        .take(CHARTS_MAX)
         .collect()
 }
 

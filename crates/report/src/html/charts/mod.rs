@@ -30,13 +30,15 @@ mod soak;
 mod surface;
 mod swept;
 mod times;
+mod trend;
 mod workers;
 
 use measure::record::RunRecord;
 
-pub(super) use chart::{Chart, Data, Group};
+pub(super) use chart::{CHARTS_OPEN, CHARTS_SHOWN, Chart, Data, Group};
+pub(super) use trend::trend_chart;
 
-/// All charts for which a record has data, in reading order.
+/// All charts for which a record has data, in reading order; each knows its kind.
 pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
     let kinds: &[fn(&RunRecord) -> Vec<Chart>] = &[
         size::charts,
@@ -64,7 +66,10 @@ pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
         search::charts,
         events::charts,
     ];
-    kinds.iter().flat_map(|charts| charts(record)).collect()
+    let of_kind = |(kind, charts): (usize, &fn(&RunRecord) -> Vec<Chart>)| {
+        charts(record).into_iter().map(move |chart| Chart { kind, ..chart })
+    };
+    kinds.iter().enumerate().flat_map(of_kind).collect()
 }
 
 /// Takes out the chart for the first screen: what is compared side by side, else the first result.

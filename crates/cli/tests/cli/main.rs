@@ -15,6 +15,7 @@ mod help;
 mod interrupted;
 mod nat;
 mod nat_process;
+mod newcomer;
 mod packages;
 mod past;
 mod past_ipfix;

@@ -1,6 +1,5 @@
-//! Access lists, policers, VLANs and VRFs of the kernel and of Open vSwitch against the oracle, over
-//! real ports; without the right to make namespaces, or without the programs, there is nothing to
-//! test.
+//! Access lists, policers, VLANs and VRFs of the kernel and of Open vSwitch against the oracle,
+//! over real ports. Without the right to make namespaces or the programs nothing is tested.
 
 use model_kit::Configured;
 use models::l3_router::{L3Router, Traffic};

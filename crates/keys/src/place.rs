@@ -18,12 +18,24 @@ pub fn nearest<'a, S: AsRef<str> + ?Sized + 'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the remedy for an unknown key: the nearest valid key, or all of them.
+/// Returns the remedy for an unknown key: the nearest valid key, or those that have a word in
+/// common with it, or all of them.
 pub fn remedy_for_unknown(word: &str, valid: &[&str]) -> String {
-    match nearest(word, valid.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("valid keys here: {}", valid.join(", ")),
+    if let Some(near) = nearest(word, valid.iter().copied()) {
+        return format!("did you mean `{near}`?");
     }
+    let shares = |key: &&&str| words(key).any(|one| words(word).any(|other| one == other));
+    let alike: Vec<String> = valid.iter().filter(shares).map(|key| format!("`{key}`")).collect();
+    match alike.as_slice() {
+        [] => format!("valid keys here: {}", valid.join(", ")),
+        some if some.len() > ALIKE_MAX => format!("valid keys here: {}", valid.join(", ")),
+        some => format!("did you mean {}?", some.join(" or ")),
+    }
+}
+
+/// The words of a key, in the singular.
+fn words(key: &str) -> impl Iterator<Item = &str> {
+    key.split(['-', '_', ' ']).map(|word| word.strip_suffix('s').unwrap_or(word))
 }
 
 /// A key that the schema does not have.
@@ -87,6 +99,44 @@ impl<'a> Place<'a> {
             true => place.branches().iter().find_map(|one| Some(one.at(one.here.get("items")?))),
             false => place.key(step),
         })
+    }
+
+    /// Returns the description of this place, its first sentence.
+    fn said(self) -> &'a str {
+        let text = self.here.get("description").and_then(Value::as_str).unwrap_or_default();
+        text.split(". ").next().unwrap_or_default()
+    }
+
+    /// Returns the remedy for a number in place of the list `list`: the keys that make so many of
+    /// what it lists, told by descriptions like "Generated routes"; `section` stands before each
+    /// key. None if there are no such keys.
+    pub fn remedy_for_count(self, list: &str, section: &str) -> Option<String> {
+        let wanted = words(list).last()?;
+        let makes = |key: &&str| {
+            let place = self.key(key);
+            place.is_some_and(|place| {
+                let subject = place.said().split([';', ',']).next().unwrap_or_default();
+                let is_of = |word: &str| word.eq_ignore_ascii_case(wanted);
+                subject.starts_with("Generated ")
+                    && place.takes_count()
+                    && words(subject).any(is_of)
+            })
+        };
+        let keys = self.keys().into_iter().filter(makes);
+        let keys: Vec<String> = keys.map(|key| format!("`{section}{key}`")).collect();
+        let keys = (!keys.is_empty()).then(|| keys.join(" or "))?;
+        Some(format!("`{section}{list}` lists each; so many are made by {keys}"))
+    }
+
+    /// Returns the schema of the items of a list, if they are mappings of known keys.
+    pub fn items(self) -> Option<Place<'a>> {
+        let items = |branch: &Place<'a>| Some(branch.at(branch.here.get("items")?));
+        self.branches().iter().find_map(items).filter(|items| items.has_keys())
+    }
+
+    /// Returns true if a whole number is a value of this key.
+    fn takes_count(self) -> bool {
+        self.branches().iter().any(|branch| branch.here.has_type("integer"))
     }
 
     /// Returns the known keys of a mapping.
@@ -229,6 +279,9 @@ impl HasType for Value {
 /// The types of JSON, without that of nothing.
 const KINDS: [&str; 6] = ["boolean", "integer", "number", "string", "array", "object"];
 
+/// Most keys that are offered in place of an unknown one.
+const ALIKE_MAX: usize = 8;
+
 const REFERENCE_DEPTH_MAX: usize = 16;
 
 #[cfg(test)]
@@ -269,6 +322,15 @@ mod tests {
         ] {
             assert_eq!(nearest(word, keys.iter()), expected, "{word}");
         }
+    }
+
+    #[test]
+    fn a_word_of_keys_finds_them() {
+        let keys = ["ingress-acl", "egress-acl", "route-files", "core"];
+        let acl = remedy_for_unknown("acl", &keys);
+        assert_eq!(acl, "did you mean `ingress-acl` or `egress-acl`?");
+        assert_eq!(remedy_for_unknown("my-routes", &keys), "did you mean `route-files`?");
+        assert!(remedy_for_unknown("xyzzy", &keys).starts_with("valid keys here: ingress-acl"));
     }
 
     #[test]

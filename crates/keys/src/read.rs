@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Invalid, Place};
+use crate::{Invalid, Place, remedy_for_unknown};
 
 /// Reads a section as its type, and holds its values to the limits that the type's schema states.
 ///
@@ -31,7 +31,8 @@ pub fn typed<T: DeserializeOwned + JsonSchema>(
     let read = parsed(section, keys.into());
     read.map_err(|invalid| {
         let schema = schemars::schema_for!(T);
-        expected_by_schema(in_schema(invalid, &schema), &schema)
+        let invalid = expected_by_schema(in_schema(invalid, &schema), &schema);
+        near_words(counted_elsewhere(invalid, &schema))
     })
 }
 
@@ -86,6 +87,45 @@ fn expected_by_schema(invalid: Invalid, schema: &Schema) -> Invalid {
     let words = here.and_then(Place::expected).unwrap_or_else(|| of_kind(rest).to_owned());
     let got = if got.is_empty() { String::new() } else { format!("{got}, ") };
     Invalid { what: format!("{got}expected {words}"), ..invalid }
+}
+
+/// Names the word that a typing mistake in a list of words or keys most probably meant.
+fn near_words(invalid: Invalid) -> Invalid {
+    let quoted = |text: &str| -> Vec<String> {
+        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let [is_key, is_value] =
+        ["unknown key ", "unknown value "].map(|of| invalid.what.starts_with(of));
+    let Some((head, choices)) = invalid.what.split_once(", expected ") else { return invalid };
+    let (head, words) = (head.to_owned(), quoted(head));
+    let (Some(word), true) = (words.first(), invalid.remedy.is_empty() && (is_key || is_value))
+    else {
+        return invalid;
+    };
+    let known = quoted(choices);
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let remedy = remedy_for_unknown(word, &known);
+    match (is_key, remedy.starts_with("did you mean")) {
+        // All that it could be stands in the remedy.
+        (true, _) => Invalid { what: head, remedy, ..invalid },
+        (false, true) => Invalid { remedy, ..invalid },
+        (false, false) => invalid,
+    }
+}
+
+/// Where a number stands in place of a list, names the keys that count what the list would hold.
+fn counted_elsewhere(invalid: Invalid, schema: &Schema) -> Invalid {
+    let is_number = invalid.what.strip_prefix("got `").and_then(|rest| rest.split_once('`'));
+    let is_number = is_number
+        .is_some_and(|(number, rest)| number.parse::<u64>().is_ok() && rest == ", expected a list");
+    if !is_number || !invalid.remedy.is_empty() {
+        return invalid;
+    }
+    let list = invalid.key.rsplit('.').next().unwrap_or_default();
+    match Place::root(schema).remedy_for_count(list, "") {
+        None => invalid,
+        Some(remedy) => Invalid { remedy, ..invalid },
+    }
 }
 
 /// What a parser got, and the name of the type that it expected; none if it expected something in
@@ -238,6 +278,52 @@ mod tests {
         ] {
             let error = read::<Keys>("function", keys.clone()).expect_err("of another type");
             assert!(error.what.contains(expected), "{keys}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_list_of_words_names_the_one_that_was_meant() {
+        #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        #[derive(Default)]
+        struct Router {
+            /// Static routes.
+            routes: Vec<Ports>,
+            /// Generated routes behind a port; each leads to a next hop.
+            table_size: u32,
+            /// Next hops of generated routes.
+            hops: u32,
+            /// Rules.
+            rules: Vec<Rule>,
+        }
+        #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        struct Rule {
+            /// A choice.
+            choice: Option<Choice>,
+            /// Ports.
+            destination_ports: Option<u16>,
+        }
+        for (keys, what, remedy) in [
+            (
+                json!({"rules": [{"destination-port": 80}]}),
+                "unknown key `destination-port`",
+                "did you mean `destination-ports`?",
+            ),
+            (
+                json!({"rules": [{"choice": "all-of-thm"}]}),
+                "unknown value `all-of-thm`, expected `all-of-them` or `only`",
+                "did you mean `all-of-them`?",
+            ),
+            (
+                json!({"routes": 10_000}),
+                "got `10000`, expected a list",
+                "`routes` lists each; so many are made by `table-size`",
+            ),
+            (json!({"rules": 5}), "got `5`, expected a list", ""),
+        ] {
+            let error = typed::<Router>("function", keys.clone()).expect_err("a mistake");
+            assert_eq!((&*error.what, &*error.remedy), (what, remedy), "{keys}");
         }
     }
 

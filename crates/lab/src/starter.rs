@@ -4,6 +4,8 @@
 //! that removing a `#` changes nothing until the value is changed, too. All of it comes from the
 //! types of the function and of its methods.
 
+use keys::Place;
+use schemars::Schema;
 use serde_json::{Map, Value};
 
 use crate::scenario::{Given, Scenario, ScenarioError};
@@ -43,11 +45,11 @@ pub fn starter(
     out += &format!("\nname: {name}\n#description: what this is to find out\n\n");
     comment(&mut out, "", "The function, and how it is configured.");
     out += &format!("function:\n  name: {name}\n");
-    keys(&mut out, "  ", unit.config_schema().as_value(), &effective["function"]);
+    keys(&mut out, "  ", &unit.config_schema(), &effective["function"]);
     out += "\n";
     comment(&mut out, "", "What the tester sends.");
     out += "traffic:\n";
-    keys(&mut out, "  ", unit.traffic_schema().as_value(), &effective["traffic"]);
+    keys(&mut out, "  ", &unit.traffic_schema(), &effective["traffic"]);
     out += "\n";
     comment(&mut out, "", "How it is measured; `plumbline list` names all methods.");
     out += "methods:\n";
@@ -56,7 +58,7 @@ pub fn starter(
         comment(&mut out, "  ", &format!("{}: {}.", entry.name, entry.summary));
         out += &format!("  - name: {}\n", entry.name);
         let (schema, configuration) = ((entry.schema)(), choice.method.configuration());
-        keys(&mut out, "    ", schema.as_value(), &configuration);
+        keys(&mut out, "    ", &schema, &configuration);
     }
     out += "\n";
     comment(&mut out, "", DEVICE);
@@ -67,10 +69,14 @@ pub fn starter(
 }
 
 /// Writes the keys of a schema, in comments, with their meaning and the values that they have.
-fn keys(out: &mut String, indent: &str, schema: &Value, values: &Value) {
+fn keys(out: &mut String, indent: &str, schema: &Schema, values: &Value) {
+    let (place, schema) = (Place::root(schema), schema.as_value());
     let none = Map::new();
     for (key, property) in schema["properties"].as_object().unwrap_or(&none) {
         comment(out, indent, told(schema, property));
+        if let Some(items) = place.key(key).and_then(Place::items) {
+            comment(out, indent, &format!("Keys of each: {}.", items.keys().join(", ")));
+        }
         let default = property.get("default").filter(|default| !default.is_null());
         match values.get(key).filter(|value| !value.is_null()).or(default) {
             Some(value) => out.push_str(&format!("{indent}#{key}: {value}\n")),

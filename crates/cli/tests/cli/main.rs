@@ -16,6 +16,7 @@ mod installed;
 mod interrupted;
 mod nat;
 mod nat_process;
+mod newcomer;
 mod packages;
 mod past;
 mod past_ipfix;

@@ -8,6 +8,8 @@ use model_kit::service::{
     Beyond, Bridge, Gateway, GatewayTunnel, Interface, Nat, ReversePath, Router, Service, Vlan,
 };
 
+mod access;
+
 /// Returns the set-up sheet of a service, with at most `lines_max` lines of each kind.
 pub(super) fn sheet(service: &Service, lines_max: usize) -> String {
     let mut sheet = Sheet { text: String::new(), lines_max };
@@ -124,6 +126,7 @@ impl Sheet {
             if let Some((address, len)) = interface.ipv6 {
                 line += &format!(" address {address}/{len}");
             }
+            line += &in_vrf(interface.vrf);
             line += asks(interface);
             self.say(line);
         }
@@ -135,7 +138,7 @@ impl Sheet {
             if let Some((address, len)) = interface.ipv6 {
                 line += &format!(" address {address}/{len}");
             }
-            line + asks(interface)
+            line + &in_vrf(interface.vrf) + asks(interface)
         });
         self.each(&router.next_hops, |index, hop| {
             let addresses = [hop.ipv4.map(IpAddr::from), hop.ipv6.map(IpAddr::from)];
@@ -150,8 +153,10 @@ impl Sheet {
             line
         });
         self.each(&router.routes, |_, route| {
-            format!("Route {}/{} to neighbour {}", route.prefix, route.len, route.next_hop)
+            let vrf = in_vrf(route.vrf);
+            format!("Route {}/{}{vrf} to neighbour {}", route.prefix, route.len, route.next_hop)
         });
+        self.access(&router.access);
         self.beyond(&router.beyond);
     }
 
@@ -184,6 +189,11 @@ impl Sheet {
     }
 }
 
+/// Names a VRF that is not the main one.
+fn in_vrf(vrf: u16) -> String {
+    if vrf > 0 { format!(" VRF {vrf}") } else { String::new() }
+}
+
 /// Describes the source address check of an interface.
 fn asks(interface: &Interface) -> &'static str {
     match interface.reverse_path {
@@ -209,6 +219,7 @@ mod tests {
             ipv4: Some(("10.0.0.1".parse().expect("an address"), 24)),
             ipv6: None,
             reverse_path: ReversePath::Loose,
+            vrf: 0,
         };
         let behind = Interface { reverse_path: ReversePath::Strict, ..own.clone() };
         let router = Router {

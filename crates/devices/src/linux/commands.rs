@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use model_kit::service::{Interface, NextHop, Route, Router};
+use model_kit::service::{Interface, NextHop, Route, Router, network};
 use packet::PortId;
 
 use crate::driver::DriverError;
@@ -90,7 +90,7 @@ pub(super) fn route(
         }
     }
     let of_neighbours = to_neighbours(router);
-    for Route { prefix, len, next_hop } in of_neighbours.iter().chain(&router.routes) {
+    for Route { prefix, len, next_hop, .. } in of_neighbours.iter().chain(&router.routes) {
         let is_ipv6 = prefix.is_ipv6();
         let id = identifier(*next_hop as usize, usize::from(is_ipv6));
         let text = if is_ipv6 { &mut plan.ipv6 } else { &mut plan.ipv4 };
@@ -125,11 +125,31 @@ fn to_neighbours(router: &Router) -> Vec<Route> {
             // The first of several neighbours with one address, and routes that say otherwise.
             if known.insert(prefix) {
                 let len = if prefix.is_ipv4() { 32 } else { 128 };
-                routes.push(Route { prefix, len, next_hop });
+                routes.push(Route { prefix, len, next_hop, vrf: 0 });
             }
         }
     }
     routes
+}
+
+/// Adds routes that drop what is for nobody on a link, where a shorter route would take it.
+pub(super) fn nobody_on_links(plan: &mut Plan, router: &Router) {
+    for (_, prefix, len) in router.links() {
+        let covers = |route: &Route| {
+            route.prefix.is_ipv4() == prefix.is_ipv4()
+                && route.len < len
+                && network(prefix, route.len) == route.prefix
+        };
+        if !router.routes.iter().any(covers) {
+            continue;
+        }
+        let (text, count) = match prefix {
+            IpAddr::V4(_) => (&mut plan.ipv4, &mut plan.expected.ipv4_routes),
+            IpAddr::V6(_) => (&mut plan.ipv6, &mut plan.expected.ipv6_routes),
+        };
+        line(text, format_args!("route add blackhole {prefix}/{len} table {MAIN}"));
+        *count += 1;
+    }
 }
 
 /// Adds a default route that drops packets without an ICMP error.
@@ -212,6 +232,12 @@ pub(super) fn line(text: &mut String, command: std::fmt::Arguments<'_>) {
 /// Returns the `ip` command that looks up the route to a host of a prefix.
 fn probe(route: &Route, from: &str) -> String {
     let (source, host) = match route.prefix {
+        // A default route has no network of its own: a host of documentation (RFC 5737, RFC 3849).
+        IpAddr::V4(_) if route.len == 0 => ("198.18.0.1", IpAddr::from([198, 51, 100, 1])),
+        IpAddr::V6(_) if route.len == 0 => {
+            let host = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+            ("2001:2::1", IpAddr::from(host))
+        }
         IpAddr::V4(network) => {
             let host = network.to_bits() | u32::from(route.len < 31);
             ("198.18.0.1", IpAddr::from(Ipv4Addr::from_bits(host)))

@@ -5,7 +5,7 @@ use keys::Invalid;
 use model_kit::service::{Beyond, Router, Service};
 
 use super::options::Options;
-use super::{bridge, gateway, nat};
+use super::{access, bridge, gateway, nat};
 use crate::driver::{self, Limitation, no_chain, refuse_beyond};
 
 /// Returns what the kernel does differently of a service.
@@ -42,11 +42,15 @@ fn of_router(router: &Router) -> Result<Vec<Limitation>, Invalid> {
         let undone = Beyond { key: "interfaces[].vlan", what: "VLAN interfaces" };
         return Err(driver::undone("linux", undone));
     }
+    if router.vrfs().len() > 1 {
+        let undone = Beyond { key: "vrfs", what: "tables of VRFs, whose interfaces have VLANs" };
+        return Err(driver::undone("linux", undone));
+    }
     if router.routes.len() > ROUTES_MAX {
         let what = format!("{} routes are more than this device supports", router.routes.len());
         return Err(function_key("", what, &format!("use at most {ROUTES_MAX} routes")));
     }
-    Ok(Vec::new())
+    access::limitations(router)
 }
 
 /// Largest number of routes of both families; a million take about ten seconds and, for IPv6, about

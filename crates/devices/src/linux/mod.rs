@@ -7,6 +7,7 @@
 //! this process and vanish with it, also after a crash; the host's own network is never touched.
 //! Deliberately absent: tuning of the host (interrupts, governors, `net.core`).
 
+mod access;
 mod bridge;
 mod commands;
 mod forwarding;

@@ -2,9 +2,11 @@
 
 use model_kit::service::Service;
 
-use super::commands::{MAIN, Plan, line, nothing_else, own_addresses, route, source_addresses};
+use super::commands::{
+    MAIN, Plan, line, nobody_on_links, nothing_else, own_addresses, route, source_addresses,
+};
 use super::options::Options;
-use super::{bridge, gateway, nat, reverse_path};
+use super::{access, bridge, gateway, nat, reverse_path};
 use crate::driver::{DriverError, no_chain};
 
 /// Returns the plan for a service on these interfaces.
@@ -19,7 +21,12 @@ pub(super) fn plan(
             own_addresses(&mut plan, &router.interfaces, names);
             route(&mut plan, router, names, MAIN)?;
             nothing_else(&mut plan, MAIN);
+            // Where sources are looked for, links have routes that drop what is sent there.
+            if !reverse_path::is_asked_for(router) {
+                nobody_on_links(&mut plan, router);
+            }
             source_addresses(&mut plan, router, names);
+            access::plan(&mut plan, router, names);
             reverse_path::plan(&mut plan, router, names);
             if !options.icmp {
                 line(&mut plan.nft, format_args!("{SILENT}"));

@@ -7,13 +7,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use model_kit::service::{Interface, ReversePath, Router};
+use model_kit::service::{Interface, ReversePath, Router, network};
 
 use super::commands::{MAIN, Plan, line};
 
 /// Adds the source address checks of the interfaces to the plan; nothing if no interface has one.
 pub(super) fn plan(plan: &mut Plan, router: &Router, names: &[&str]) {
-    if router.interfaces.iter().all(|own| own.reverse_path == ReversePath::None) {
+    if !is_asked_for(router) {
         return;
     }
     let mut rules = String::new();
@@ -38,6 +38,11 @@ pub(super) fn plan(plan: &mut Plan, router: &Router, names: &[&str]) {
          policy accept;\n{rules}}}\n}}\ntable netdev links {{\n{sinks}}}"
     );
     line(&mut plan.nft, text);
+}
+
+/// Returns true if an interface looks for sources.
+pub(super) fn is_asked_for(router: &Router) -> bool {
+    router.interfaces.iter().any(|own| own.reverse_path != ReversePath::None)
 }
 
 /// Adds routes to the links of an interface, by a neighbour that does not exist.
@@ -67,21 +72,6 @@ fn links(plan: &mut Plan, number: usize, name: &str, own: &Interface) {
     }
 }
 
-/// Returns an address without its host bits.
-fn network(address: IpAddr, len: u8) -> IpAddr {
-    let of_host = |bits: u8| bits - len.min(bits);
-    match address {
-        IpAddr::V4(address) => {
-            let mask = u32::MAX.checked_shl(of_host(32).into()).unwrap_or(0);
-            Ipv4Addr::from_bits(address.to_bits() & mask).into()
-        }
-        IpAddr::V6(address) => {
-            let mask = u128::MAX.checked_shl(of_host(128).into()).unwrap_or(0);
-            Ipv6Addr::from_bits(address.to_bits() & mask).into()
-        }
-    }
-}
-
 /// Ethernet address of the neighbour that does not exist.
 const NOBODY: &str = "0e:70:6c:00:01:ff";
 
@@ -91,18 +81,3 @@ const SINK_IPV6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xffff, 0, 0, 1);
 
 /// First identifier of its next hops, above those of the service, two per interface.
 const FIRST_SINK: usize = 1 << 24;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_network_has_no_host_bits() {
-        let of = |text: &str, len| network(text.parse().expect("an address"), len).to_string();
-        assert_eq!(of("10.1.2.3", 16), "10.1.0.0");
-        assert_eq!(of("10.1.2.3", 0), "0.0.0.0");
-        assert_eq!(of("10.1.2.3", 32), "10.1.2.3");
-        assert_eq!(of("3fff::1:2", 112), "3fff::1:0");
-        assert_eq!(of("3fff::1:2", 0), "::");
-    }
-}

@@ -21,6 +21,7 @@ fn interface(number: u8) -> Interface {
         ipv4: Some((Ipv4Addr::new(198, 18, number, 1), 24)),
         ipv6: None,
         reverse_path: ReversePath::None,
+        vrf: 0,
     }
 }
 
@@ -37,11 +38,13 @@ fn router(routes: u32) -> Router {
         prefix: Ipv4Addr::from_bits(0x1400_0000 + (number << 8)).into(),
         len: 24,
         next_hop: number % 2,
+        vrf: 0,
     });
     let ipv6 = (0..routes).map(|number| Route {
         prefix: std::net::Ipv6Addr::from_bits(0x3fff << 112 | u128::from(number) << 64).into(),
         len: 64,
         next_hop: number % 2,
+        vrf: 0,
     });
     Router {
         interfaces: vec![interface(0), interface(1)],

@@ -1,6 +1,7 @@
 //! What can be told to the switch: bridges with their ports, flows and meters.
 
 use std::fmt::{self, Write};
+use std::net::IpAddr;
 
 use super::openflow::Meter;
 
@@ -30,6 +31,8 @@ pub(super) struct Bridge {
     pub flow_count: usize,
     /// Meters, which are added before the flows.
     pub meters: Vec<Meter>,
+    /// Whether the first fragment of a datagram shows its ports to flows.
+    pub reads_first_fragments: bool,
 }
 
 /// A port of a bridge.
@@ -62,4 +65,12 @@ impl Bridge {
 /// Returns the OpenFlow number of a port of the device.
 pub(super) fn number(port: usize) -> u32 {
     port as u32 + 1
+}
+
+/// Returns the match of a prefix.
+pub(super) fn matching(prefix: IpAddr, len: u8, word: &str) -> String {
+    match prefix {
+        IpAddr::V4(prefix) => format!("ip,nw_{word}={prefix}/{len}"),
+        IpAddr::V6(prefix) => format!("ipv6,ipv6_{word}={prefix}/{len}"),
+    }
 }

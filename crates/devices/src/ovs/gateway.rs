@@ -18,7 +18,7 @@ use function_kit::sections::function_key;
 use keys::Invalid;
 use model_kit::service::{Gateway, GatewayTunnel, GatewayUser};
 
-use super::bridges::{Bridge, BridgePort, Plan, number};
+use super::bridges::{Bridge, BridgePort, Plan, matching, number};
 use super::openflow::Meter;
 use super::options::Options;
 use super::router;
@@ -109,7 +109,7 @@ fn edge(gateway: &Gateway, mut ports: Vec<BridgePort>) -> Bridge {
              actions=LOCAL"
         ));
         edge.flow(format_args!("priority=20,in_port={from},ip,nw_dst={own},actions=drop"));
-        router::arp_responder(&mut edge, from, mac, own, true);
+        router::arp_responder(&mut edge, from, mac, own, &router::Tag::any());
         for kind in ["ip", "ipv6"] {
             edge.flow(format_args!(
                 "priority=10,in_port={from},dl_dst={mac},{kind},actions=output:{PATCH_IN}"
@@ -168,7 +168,7 @@ fn users(gateway: &Gateway, options: &Options) -> Bridge {
     for route in &router.routes {
         let Some(hop) = router.next_hops.get(route.next_hop as usize) else { continue };
         let actions = router::send(router, hop, patch_out(usize::from(hop.port.0)));
-        let wanted = router::matching(route.prefix, route.len, "dst");
+        let wanted = matching(route.prefix, route.len, "dst");
         let priority = u16::from(route.len) + 1;
         users.flow(format_args!("table={ROUTES},priority={priority},{wanted},actions={actions}"));
     }
@@ -197,11 +197,11 @@ fn bearer(
         .ipv6_prefix
         .map(|prefix| (std::net::Ipv6Addr::from_bits(u128::from(prefix) << 64).into(), 64));
     for (address, len) in [Some((user.ipv4.into(), 32)), prefix].into_iter().flatten() {
-        let from = router::matching(address, len, "src");
+        let from = matching(address, len, "src");
         users.flow(format_args!(
             "table={UPLINK},priority=10,tun_id={teid},{from},actions={up}goto_table:{ROUTES}"
         ));
-        let to = router::matching(address, len, "dst");
+        let to = matching(address, len, "dst");
         users.flow(format_args!(
             "table={DOWNLINK},priority=10,{to},actions={down}dec_ttl,set_field:{teid}->tun_id,\
              set_field:{own}->tun_src,set_field:{station}->tun_dst,mod_dl_src:{source},\

@@ -6,6 +6,7 @@
 //! the switch says of itself. Deliberately absent: a controller, and configuration kept between
 //! runs.
 
+mod access;
 mod bridge;
 mod bridges;
 mod daemons;

@@ -41,6 +41,9 @@ pub(super) fn carry_out(
             let what = format!("{} meters for {} users: {error}", bridge.meters.len(), bridge.name);
             DriverError::new(what, "use fewer users, or `policers: false`")
         })?;
+        if bridge.reads_first_fragments {
+            daemons.ofctl(device, &["set-frags"], bridge.name, &["nx-match"], None)?;
+        }
         let words = ["--bundle", "add-flows"];
         daemons.ofctl(device, &words, bridge.name, &["-"], Some(&bridge.flows))?;
     }

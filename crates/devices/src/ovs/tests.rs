@@ -241,6 +241,7 @@ fn interface(number: u8) -> Interface {
         ipv4: Some((Ipv4Addr::new(198, 18, number, 1), 24)),
         ipv6: Some((Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number) << 64 | 1), 64)),
         reverse_path: model_kit::service::ReversePath::None,
+        vrf: 0,
     }
 }
 
@@ -260,15 +261,17 @@ fn router(more: u32) -> Router {
         prefix: Ipv4Addr::new(a, b, 0, 0).into(),
         len,
         next_hop,
+        vrf: 0,
     };
     let prefix = |bits: u128| Ipv6Addr::from_bits(bits << 96).into();
     let mut routes = vec![to(20, 0, 8, 1), to(20, 1, 16, 3), to(21, 0, 8, 0)];
-    routes.push(Route { prefix: prefix(0x3fff_0000), len: 20, next_hop: 1 });
-    routes.push(Route { prefix: prefix(0x3fff_0001), len: 32, next_hop: 0 });
+    routes.push(Route { prefix: prefix(0x3fff_0000), len: 20, next_hop: 1, vrf: 0 });
+    routes.push(Route { prefix: prefix(0x3fff_0001), len: 32, next_hop: 0, vrf: 0 });
     routes.extend((0..more).map(|number| Route {
         prefix: Ipv4Addr::from_bits(0x3000_0000 + (number << 8)).into(),
         len: 24,
         next_hop: number % 4,
+        vrf: 0,
     }));
     Router {
         interfaces: vec![interface(0), interface(1)],
@@ -327,7 +330,12 @@ fn a_router_takes_the_longest_prefix() {
 fn gateway(users: u32, rate_bytes_per_s: f64) -> Gateway {
     let mut router = router(0);
     router.interfaces.iter_mut().for_each(|interface| interface.mac = mac(0x10));
-    router.routes.push(Route { prefix: Ipv4Addr::new(1, 1, 0, 1).into(), len: 32, next_hop: 2 });
+    router.routes.push(Route {
+        prefix: Ipv4Addr::new(1, 1, 0, 1).into(),
+        len: 32,
+        next_hop: 2,
+        vrf: 0,
+    });
     let user = |number| GatewayUser {
         ipv4: Ipv4Addr::from_bits(0x0303_0001 + number),
         ipv6_prefix: Some(0x3fff_0003_0000_0000 + u64::from(number)),

@@ -31,7 +31,7 @@ fn driver() -> Option<&'static dyn Driver> {
     }
 }
 
-fn host() -> Host {
+pub(crate) fn host() -> Host {
     let cores = machine::cpu::available_cores();
     Host {
         tester_core: cores.first().copied(),

@@ -1,5 +1,6 @@
 //! Devices against the oracle, as they are set up, measured and taken away.
 
+mod access;
 mod crash;
 mod embedded;
 mod external;

@@ -34,11 +34,9 @@ fn box_keys() -> Map<String, Value> {
 
 /// A key that no device of another making is told of, and a configuration that asks for it.
 fn of_routers() -> Vec<(&'static str, Value)> {
-    let permit = json!([{"action": "permit"}]);
     let tunnel = json!({"vni": 7, "remote": "10.1.0.9"});
     vec![
         ("fakedrop", json!({"fakedrop": true})),
-        ("vrfs", json!({"vrfs": 1})),
         ("interfaces[].mtu", json!({"interfaces": [{"port": "uplink", "mtu": 1400}]})),
         (
             "interfaces[].vxlan",
@@ -49,12 +47,22 @@ fn of_routers() -> Vec<(&'static str, Value)> {
         ("punt", json!({"punt": true})),
         ("punt-rates", json!({"punt-rates": {"arp": 5}})),
         ("resolve", json!({"resolve": true})),
-        ("ingress-acl", json!({"ingress-acl": permit})),
-        ("egress-acl", json!({"egress-acl": permit})),
-        ("acl-generated", json!({"acl-generated": 3})),
-        ("police-by", json!({"police-by": "port"})),
+        ("police-by", json!({"police-by": "source", "policers-by-source": {"count": 1}})),
+        ("policers[].excess-burst", policers(json!({"algorithm": "rfc2697", "excess-burst": 9}))),
+        ("policers[].colour-aware", policers(json!({"colour-aware": true}))),
+        ("policers[].parent", policers(json!({"parent": 0}))),
         ("remark", json!({"remark": {"red": 8}})),
     ]
+}
+
+/// Policers by port, the second with these keys in addition.
+fn policers(more: Value) -> Value {
+    let plain = json!({"algorithm": "rfc4115", "committed-rate": 8000, "committed-burst": 1500});
+    let mut second = plain.clone();
+    for (key, value) in more.as_object().into_iter().flatten() {
+        second[key] = value.clone();
+    }
+    json!({"police-by": "port", "policers": [plain, second]})
 }
 
 fn of_switches() -> Vec<(&'static str, Value)> {
@@ -104,8 +112,13 @@ fn a_patch_with_more_to_it_is_refused() {
 #[test]
 fn vlans_and_sources_are_refused_where_they_are_not_told() {
     let by_vlan = json!({"interfaces": [{"port": "uplink", "vlan": 9, "ip": "10.9.0.1/24"}]});
-    for device in ["linux", "ovs", "vpp"] {
+    for device in ["linux", "vpp"] {
         is_refused(device, &router(&by_vlan), "interfaces[].vlan");
+    }
+    driver("ovs").limitations(&router(&by_vlan), &Map::new()).expect("the switch does it");
+    let in_vrf = json!({"vrfs": 1, "routes": [{"prefix": "10.0.0.0/8", "next-hop": 0, "vrf": 1}]});
+    for device in ["linux", "vpp"] {
+        is_refused(device, &router(&in_vrf), "vrfs");
     }
     for urpf in ["loose", "strict"] {
         let asks = json!({"interfaces": [{"port": "uplink", "urpf": urpf}]});
@@ -113,6 +126,21 @@ fn vlans_and_sources_are_refused_where_they_are_not_told() {
         is_refused("vpp", &router(&asks), "interfaces[].urpf");
         driver("linux").limitations(&router(&asks), &Map::new()).expect("the kernel does it");
     }
+}
+
+#[test]
+fn a_policer_that_a_device_cannot_have_is_refused_before_the_start() {
+    let coarse = policers(json!({"committed-rate": 1_000_000_000, "committed-burst": 100_000}));
+    let refused = driver("linux").limitations(&router(&coarse), &Map::new());
+    let error = refused.expect_err("a meter of nftables holds a second");
+    assert!(error.key == "policers" && error.what.contains("policer 1 holds 100000 bytes"));
+    assert!(error.remedy.contains("125000000 bytes or more"), "{error:?}");
+    let told = driver("ovs").limitations(&router(&coarse), &Map::new()).expect("a meter");
+    assert!(told.iter().any(|one| one.verdicts.contains(&"policed")), "{told:?}");
+    let two = policers(json!({"excess-rate": 8000, "excess-burst": 1500}));
+    driver("linux").limitations(&router(&two), &Map::new()).expect("two meters in turn");
+    let error = driver("ovs").limitations(&router(&two), &Map::new()).expect_err("two buckets");
+    assert!(error.remedy.contains("excess-burst: 0"), "{error:?}");
 }
 
 #[test]

@@ -163,7 +163,10 @@ impl<A: IsAddress> TryFrom<String> for Prefixed<A> {
             let len: u8 = len.parse().ok()?;
             (len <= address.bits()).then_some(Prefixed { address, len })
         });
-        parsed.ok_or_else(|| format!("`{text}` is not written like {}", A::EXAMPLE))
+        parsed.ok_or_else(|| {
+            let host = text.parse::<A>().map(|one| format!("; `{text}/{}` is itself", one.bits()));
+            format!("`{text}` is not written like {}{}", A::EXAMPLE, host.unwrap_or_default())
+        })
     }
 }
 
@@ -203,6 +206,68 @@ impl JsonSchema for Mac {
     fn inline_schema() -> bool {
         true
     }
+}
+
+/// Protocols of IP as numbers or by their names, for serde and the schema.
+pub mod protocol {
+    use serde::{Deserialize, Deserializer, de};
+
+    /// Protocol as it may be said.
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a protocol is a number from 0 to 255 or a name like tcp")]
+    enum Said {
+        Number(u8),
+        Name(String),
+    }
+
+    /// Reads a number, or a name of the registry of protocol numbers.
+    ///
+    /// # Errors
+    /// When it is none; the text names those that there are.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u8>, D::Error> {
+        let Some(said) = Option::<Said>::deserialize(from)? else { return Ok(None) };
+        let name = match said {
+            Said::Number(number) => return Ok(Some(number)),
+            Said::Name(name) => name,
+        };
+        let known = NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+        let number = known.map(|(_, number)| *number).or_else(|| name.parse().ok());
+        number.map(Some).ok_or_else(|| {
+            let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+            let names = names.join(", ");
+            de::Error::custom(format!("`{name}` is none of {names}, and no number up to 255"))
+        })
+    }
+
+    /// Schema of a protocol.
+    pub fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+        schemars::json_schema!({
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": 255},
+                {"type": "string", "examples": names},
+                {"type": "null"},
+            ],
+        })
+    }
+
+    /// Names in the registry of protocol numbers (RFC 5237), in lower case.
+    const NAMES: [(&str, u8); 14] = [
+        ("icmp", 1),
+        ("igmp", 2),
+        ("ipv4", 4),
+        ("tcp", 6),
+        ("udp", 17),
+        ("dccp", 33),
+        ("ipv6", 41),
+        ("gre", 47),
+        ("esp", 50),
+        ("ipv6-icmp", 58),
+        ("icmpv6", 58),
+        ("ospf", 89),
+        ("sctp", 132),
+        ("udp-lite", 136),
+    ];
 }
 
 /// Ethernet addresses as text, for serde.
@@ -263,6 +328,27 @@ mod tests {
     }
 
     #[test]
+    fn protocols_have_names() {
+        #[derive(Deserialize)]
+        struct Keys {
+            #[serde(deserialize_with = "protocol::deserialize")]
+            protocol: Option<u8>,
+        }
+        let read = |text: &str| serde_json::from_str::<Keys>(&format!(r#"{{"protocol": {text}}}"#));
+        for (text, number) in
+            [("17", 17), (r#""tcp""#, 6), (r#""ICMPv6""#, 58), (r#""89""#, 89), ("255", 255)]
+        {
+            assert_eq!(read(text).expect(text).protocol, Some(number));
+        }
+        assert_eq!(read("null").expect("none").protocol, None);
+        let error = read(r#""tpc""#).err().expect("a typing mistake").to_string();
+        assert!(error.contains("`tpc` is none of icmp, igmp"), "{error}");
+        for text in ["256", "-1", "[6]"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn prefixes_read_as_they_are_written() {
         let read = |text: &str| Prefixed::<IpAddr>::try_from(text.to_owned());
         for text in ["10.0.0.1/24", "0.0.0.0/0", "2001:db8::/32", "::/0", "::1/128"] {
@@ -272,6 +358,8 @@ mod tests {
             let what = read(text).expect_err("it is none");
             assert!(what.contains(text), "{what}");
         }
+        let what = read("10.0.0.1").expect_err("without a length");
+        assert!(what.ends_with("`10.0.0.1/32` is itself"), "{what}");
         assert!(Prefixed::<Ipv4Addr>::try_from("::/0".to_owned()).is_err());
     }
 }

@@ -134,9 +134,7 @@ impl Builder {
             },
             Section { key_in_file: "traffic", name: "traffic", values: &traffic, schema: packets },
         ];
-        for part in &parts {
-            sections::check_keys(document, part.key_in_file, part.values, part.schema)?;
-        }
+        sections::check_parts(document, &parts)?;
         let expansion = expand(document, &parts, scale)?;
         for note in expansion.notes {
             self.remarks.note(if id.is_empty() {

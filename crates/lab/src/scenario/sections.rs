@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::kind;
-use super::sweep::Scale;
+use super::sweep::{Scale, Section};
 use super::{Document, ScenarioError, tipsy};
 use crate::unit::{FunctionUnit, Functions};
 use keys::{Place, nearest, remedy_for_unknown};
@@ -140,6 +140,29 @@ pub(super) fn function(
             Err(document.error(&name_key, format!("there is no function `{name}`"), remedy))
         }
     }
+}
+
+/// Refuses the first key of function or traffic that its section does not have, and tells if the
+/// other one has it.
+pub(super) fn check_parts(document: &Document, parts: &[Section<'_>]) -> Result<(), ScenarioError> {
+    for part in parts {
+        let Err(error) = check_keys(document, part.key_in_file, part.values, part.schema) else {
+            continue;
+        };
+        let is_known = |key: &&String| part.schema.key(key).is_some();
+        let unknown = part.values.iter().find(|(key, _)| !is_known(key));
+        let elsewhere = unknown.and_then(|(key, value)| {
+            let mut others = parts.iter().filter(|other| other.name != part.name);
+            let other = others.find(|other| other.schema.key(key).is_some())?;
+            let section = format!("{}.", other.key_in_file);
+            let counted = other.schema.remedy_for_count(key, &section).filter(|_| value.is_u64());
+            let remedy = counted.unwrap_or_else(|| format!("it is `{section}{key}`"));
+            let path = format!("{}.{key}", part.key_in_file);
+            Some(document.error(&path, format!("unknown key `{key}`"), remedy))
+        });
+        return Err(elsewhere.unwrap_or(error));
+    }
+    Ok(())
 }
 
 /// Refuses the first key of a section that its schema does not have.

@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use function_cgnat::config::{Config, Filtering, TcpResets};
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
-use model_kit::service::{Beyond, Interface, Nat, NextHop, ReversePath, Route, Router, Service};
+use model_kit::service::{
+    Access, Beyond, Interface, Nat, NextHop, ReversePath, Route, Router, Service,
+};
 
 /// Its ports, its neighbours, the networks on both sides, and the timeouts.
 pub(super) fn service(config: &Config) -> Service {
@@ -14,6 +16,7 @@ pub(super) fn service(config: &Config) -> Service {
         ipv4: Some((ipv4, LINK_PREFIX_LEN)),
         ipv6: None,
         reverse_path: ReversePath::None,
+        vrf: 0,
     };
     let hop = |port, mac, own: Ipv4Addr| NextHop {
         port,
@@ -28,6 +31,7 @@ pub(super) fn service(config: &Config) -> Service {
         prefix: IpAddr::V4(network(address, len)),
         len,
         next_hop,
+        vrf: 0,
     };
     let mut routes: Vec<Route> = inside.map(|net| route(net.address, net.len, 0)).collect();
     routes.push(route(Ipv4Addr::UNSPECIFIED, 0, 1));
@@ -44,6 +48,7 @@ pub(super) fn service(config: &Config) -> Service {
                 hop(OUTSIDE, config.outside_next_hop_mac.0, config.outside_ip),
             ],
             routes,
+            access: Access::default(),
             beyond: beyond(config),
         },
         inside: config.inside.iter().map(|net| (net.address, net.len)).collect(),

@@ -5,10 +5,15 @@
 //! on the far side of each port, hosts or routers, is part of the tester, and named here so that a
 //! device can be told its neighbours instead of asking for them.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use packet::PortId;
 use wire::MacAddr;
+
+pub use self::access::{Access, Bucket, Part, PoliceBy, Rule};
+
+mod access;
 
 /// A service that devices may be able to give.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,8 +103,63 @@ pub struct Router {
     pub next_hops: Vec<NextHop>,
     /// Routes of IPv4 and IPv6.
     pub routes: Vec<Route>,
+    /// What it lets pass.
+    pub access: Access,
     /// What else it does, for which there are no words here.
     pub beyond: Vec<Beyond>,
+}
+
+impl Router {
+    /// The VRF in which a neighbour's own addresses are: that of its port, or of its VLAN there.
+    pub fn vrf_of(&self, hop: &NextHop) -> u16 {
+        let own = match hop.vlan {
+            None => self.interfaces.get(usize::from(hop.port.0)),
+            Some(vlan) => {
+                let is_its = |one: &&Vlan| (one.port, one.vlan) == (hop.port, vlan);
+                self.vlans.iter().find(is_its).map(|one| &one.interface)
+            }
+        };
+        own.map_or(0, |own| own.vrf)
+    }
+
+    /// The networks of the links, with their VRFs, for which no route is listed: nobody is there
+    /// but neighbours, whatever routes cover them.
+    pub fn links(&self) -> BTreeSet<(u16, IpAddr, u8)> {
+        let of_vlans = self.vlans.iter().map(|one| &one.interface);
+        let links = self.interfaces.iter().chain(of_vlans).flat_map(|own| {
+            let ipv4 = own.ipv4.map(|(address, len)| (own.vrf, network(address.into(), len), len));
+            let ipv6 = own.ipv6.map(|(address, len)| (own.vrf, network(address.into(), len), len));
+            [ipv4, ipv6].into_iter().flatten()
+        });
+        let listed = |&(vrf, prefix, len): &(u16, IpAddr, u8)| {
+            self.routes.iter().any(|one| (one.vrf, one.prefix, one.len) == (vrf, prefix, len))
+        };
+        let is_shared =
+            |(_, prefix, len): &(u16, IpAddr, u8)| *len < if prefix.is_ipv4() { 32 } else { 128 };
+        links.filter(is_shared).filter(|link| !listed(link)).collect()
+    }
+
+    /// The VRFs in which something is, from 0, the main one.
+    pub fn vrfs(&self) -> BTreeSet<u16> {
+        let of_vlans = self.vlans.iter().map(|one| &one.interface);
+        let interfaces = self.interfaces.iter().chain(of_vlans).map(|own| own.vrf);
+        interfaces.chain(self.routes.iter().map(|route| route.vrf)).chain([0]).collect()
+    }
+}
+
+/// An address without the bits of its host.
+pub fn network(address: IpAddr, len: u8) -> IpAddr {
+    let of_host = |bits: u8| u32::from(bits - len.min(bits));
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(of_host(32)).unwrap_or(0);
+            Ipv4Addr::from_bits(address.to_bits() & mask).into()
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(of_host(128)).unwrap_or(0);
+            Ipv6Addr::from_bits(address.to_bits() & mask).into()
+        }
+    }
 }
 
 /// An interface of a router behind a tag.
@@ -136,6 +196,8 @@ pub struct Interface {
     pub ipv6: Option<(Ipv6Addr, u8)>,
     /// What it asks of sources.
     pub reverse_path: ReversePath,
+    /// The VRF in whose table packets find their routes that come in by it; 0 is the main one.
+    pub vrf: u16,
 }
 
 /// A neighbour.
@@ -164,6 +226,8 @@ pub struct Route {
     pub len: u8,
     /// Which of the next hops.
     pub next_hop: u32,
+    /// The VRF in whose table it is.
+    pub vrf: u16,
 }
 
 /// The user plane of a mobile gateway.
@@ -229,4 +293,19 @@ pub struct GatewayUser {
     pub teid: u32,
     /// The address of its base station.
     pub base_station: Ipv4Addr,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_has_no_host_bits() {
+        let of = |text: &str, len| network(text.parse().expect("an address"), len).to_string();
+        assert_eq!(of("10.1.2.3", 16), "10.1.0.0");
+        assert_eq!(of("10.1.2.3", 0), "0.0.0.0");
+        assert_eq!(of("10.1.2.3", 32), "10.1.2.3");
+        assert_eq!(of("3fff::1:2", 112), "3fff::1:0");
+        assert_eq!(of("3fff::1:2", 0), "::");
+    }
 }

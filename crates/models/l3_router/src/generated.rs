@@ -12,7 +12,7 @@ mod configured;
 
 use crate::ports::{SIDES, UPLINK};
 
-use function_l3_router::config::{Config, Network, PoliceBy, Prefixed};
+use function_l3_router::config::{Config, Network, PoliceBy, Policer, Prefixed};
 use function_l3_router::control::Update;
 
 pub use self::configured::config;
@@ -75,6 +75,15 @@ fn table_routes(section: &Section) -> impl Iterator<Item = (Network, u32)> + '_ 
             both.into_iter().flatten().map(main)
         })
     })
+}
+
+/// All policers by number, listed and generated.
+pub fn all_policers(section: &Section) -> impl Iterator<Item = (u32, Policer)> + '_ {
+    let copies = policers(section).filter_map(|update| match update {
+        Update::SetPolicer { number, policer } => Some((number, policer)),
+        _ => None,
+    });
+    section.config.all_policers().chain(copies)
 }
 
 /// Copies of the last listed policer, behind it.

@@ -23,6 +23,7 @@ mod ipv4;
 mod ipv6;
 mod neighbours;
 mod reassembly;
+mod rules;
 mod services;
 mod steps;
 mod tunnels;
@@ -32,6 +33,7 @@ mod updates;
 pub fn sample(section: &Section, traffic: &Traffic) -> Vec<Step<Said>> {
     let mut sample = Sample::new(section);
     sample.ordinary(traffic);
+    rules::configured(&mut sample);
     services::open(&mut sample);
     sample.arrive();
     ethernet::ethernet(&mut sample);

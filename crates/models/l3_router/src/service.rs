@@ -3,13 +3,13 @@
 use crate::ports::Numbered;
 use std::collections::BTreeMap;
 
-use function_l3_router::config::{
-    self, Config, NextHop as Neighbour, PoliceBy, PuntRates, Remark, Resolved,
-};
+use function_l3_router::config::{self, Config, NextHop as Neighbour, PuntRates, Remark, Resolved};
 use model_kit::service::{Beyond, Interface, NextHop, ReversePath, Route, Router, Service, Vlan};
 
 use crate::catalogue;
 use crate::generated::{self, Generated, Section, all_routes};
+
+mod access;
 
 /// Its ports, its neighbours and its routes; next hops that come and go are not among them.
 pub(super) fn service(section: &Section) -> Service {
@@ -29,17 +29,18 @@ pub(super) fn service(section: &Section) -> Service {
         numbers.binary_search(&hop).unwrap_or(0) as u32
     };
     let next_hops = config.all_next_hops().map(|(_, hop)| next_hop(config, &hop));
-    let main = all_routes(section).filter(|(network, _)| network.vrf == 0);
-    let routes = main.map(|(network, number)| Route {
+    let routes = all_routes(section).map(|(network, number)| Route {
         prefix: network.address,
         len: network.len,
         next_hop: place(number),
+        vrf: network.vrf,
     });
     Service::Router(Router {
         interfaces: all.iter().filter(|one| one.vlan == 0).map(interface).collect(),
         vlans: vlans.collect(),
         next_hops: next_hops.collect(),
         routes: routes.collect(),
+        access: access::access(section, config),
         beyond: beyond(section),
     })
 }
@@ -54,6 +55,7 @@ fn interface(one: &Resolved) -> Interface {
             config::ReversePath::Loose => ReversePath::Loose,
             config::ReversePath::Strict => ReversePath::Strict,
         },
+        vrf: one.vrf,
     }
 }
 
@@ -84,7 +86,7 @@ fn beyond(section: &Section) -> Vec<Beyond> {
         routes_read: _,
         ecmp_weights: _,
         policers_generated: _,
-        acl_generated,
+        acl_generated: _,
         ecmp_members,
     } = &section.generated;
     let Config {
@@ -124,7 +126,7 @@ fn beyond(section: &Section) -> Vec<Beyond> {
         // Partly in words, or not at all.
         next_hops,
         fakedrop,
-        vrfs,
+        vrfs: _,
         interfaces,
         advertise,
         icmp_errors_per_s,
@@ -132,20 +134,19 @@ fn beyond(section: &Section) -> Vec<Beyond> {
         punt,
         punt_rates,
         resolve,
-        ingress_acl,
-        egress_acl,
-        ingress_acl_files,
-        egress_acl_files,
-        police_by,
+        ingress_acl: _,
+        egress_acl: _,
+        ingress_acl_files: _,
+        egress_acl_files: _,
+        police_by: _,
         policers: _,
         remark,
         next_hop_groups,
         virtual_reassembly,
     } = &section.config;
     let is_limited = PuntRates { burst: PuntRates::default().burst, ..*punt_rates };
-    Beyond::of(&[
+    let mut all = Beyond::of(&[
         ("fakedrop", "packets without a route that leave by the other port", *fakedrop),
-        ("vrfs", "tables of several VRFs", *vrfs > 0),
         ("interfaces[].mtu", "packets cut to an MTU", interfaces.iter().any(|one| one.mtu > 0)),
         (
             "interfaces[].vxlan",
@@ -159,28 +160,25 @@ fn beyond(section: &Section) -> Vec<Beyond> {
         ("punt", "packets for a control plane", *punt),
         ("punt-rates", "limits by protocol", is_limited != PuntRates::default()),
         ("resolve", "neighbours that are asked for their addresses", *resolve),
-        ("ingress-acl", "an access list of what comes in", !ingress_acl.is_empty()),
-        ("egress-acl", "an access list of what leaves", !egress_acl.is_empty()),
-        ("ingress-acl-files", "an access list of what comes in", !ingress_acl_files.is_empty()),
-        ("egress-acl-files", "an access list of what leaves", !egress_acl_files.is_empty()),
-        ("acl-generated", "an access list of what comes in", *acl_generated > 0),
-        ("police-by", "policers", *police_by != PoliceBy::None),
         ("remark", "code points by colour", *remark != Remark::default()),
         ("next-hops[].bfd", "sessions of BFD", next_hops.iter().any(|hop| hop.bfd.is_some())),
         ("next-hop-groups", "several next hops for a route", !next_hop_groups.is_empty()),
         ("ecmp-members", "several next hops for a route", *ecmp_members > 0),
         ("virtual-reassembly", "ports of later fragments", *virtual_reassembly),
-    ])
+    ]);
+    all.extend(access::beyond(&section.config));
+    all
 }
 
 #[cfg(test)]
 mod tests {
+    use model_kit::service::{Access, PoliceBy as By, Rule};
+
     use super::*;
 
     /// A key and a value that asks for it.
     const ASKS: &[(&str, &str)] = &[
         ("fakedrop", r#"{"fakedrop": true}"#),
-        ("vrfs", r#"{"vrfs": 1}"#),
         ("interfaces[].mtu", r#"{"interfaces": [{"port": "uplink", "mtu": 1400}]}"#),
         (
             "interfaces[].vxlan",
@@ -193,12 +191,22 @@ mod tests {
         ("punt", r#"{"punt": true}"#),
         ("punt-rates", r#"{"punt-rates": {"arp": 5}}"#),
         ("resolve", r#"{"resolve": true}"#),
-        ("ingress-acl", r#"{"ingress-acl": [{"action": "permit"}]}"#),
-        ("egress-acl", r#"{"egress-acl": [{"action": "permit"}]}"#),
-        ("ingress-acl-files", r#"{"ingress-acl-files": "rules.csv"}"#),
-        ("egress-acl-files", r#"{"egress-acl-files": "rules.csv"}"#),
-        ("acl-generated", r#"{"acl-generated": 3}"#),
-        ("police-by", r#"{"police-by": "port"}"#),
+        ("police-by", r#"{"police-by": "source", "policers-by-source": {"count": 2}}"#),
+        (
+            "policers[].excess-burst",
+            r#"{"police-by": "acl", "policers": [{"algorithm": "rfc2697", "committed-rate": 800,
+                "committed-burst": 100, "excess-burst": 100}]}"#,
+        ),
+        (
+            "policers[].colour-aware",
+            r#"{"police-by": "dscp", "policers": [{"algorithm": "rfc2698", "committed-rate": 800,
+                "committed-burst": 100, "colour-aware": true}]}"#,
+        ),
+        (
+            "policers[].parent",
+            r#"{"police-by": "port", "policers": [{"algorithm": "rfc2698", "committed-rate": 800,
+                "committed-burst": 100, "parent": 0}]}"#,
+        ),
         ("remark", r#"{"remark": {"red": 8}}"#),
         ("next-hops[].bfd", r#"{"next-hops": [{"port": "uplink", "ip": "10.1.0.9", "bfd": {}}]}"#),
         ("next-hop-groups", r#"{"next-hop-groups": [{"members": []}]}"#),
@@ -239,5 +247,36 @@ mod tests {
             (0, 7, ReversePath::Strict)
         );
         assert_eq!(router.next_hops.first().and_then(|hop| hop.vlan), Some(7));
+    }
+
+    #[test]
+    fn lists_policers_and_vrfs_are_in_words() {
+        let router = said(
+            r#"{"vrfs": 2, "interfaces": [{"port": "downlink", "vrf": 2}],
+                "next-hops": [{"port": "downlink", "mac": "02:00:00:00:00:02"}],
+                "routes": [{"prefix": "10.0.0.0/8", "next-hop": 0, "vrf": 2}],
+                "ingress-acl": [
+                    {"action": "deny", "protocol": 6, "tcp-flags": "syn,!ack", "port": "uplink"},
+                    {"action": "permit", "policer": 0}],
+                "acl-generated": 3,
+                "egress-acl": [{"action": "permit", "fragment": "later"}],
+                "police-by": "acl", "policers-generated": 2,
+                "policers": [{"algorithm": "rfc4115", "committed-rate": 800,
+                    "committed-burst": 350}]}"#,
+        );
+        assert_eq!(router.beyond, []);
+        assert_eq!(router.vrfs(), [0, 2].into());
+        assert!(router.routes.iter().any(|route| route.vrf == 2), "{:?}", router.routes);
+        assert_eq!(router.vrf_of(&router.next_hops[0]), 2);
+        let Access { ingress, egress, police_by, policers } = &router.access;
+        let first = Rule {
+            protocol: Some(6),
+            tcp_flags: Some((2, 0x10)),
+            port: Some(packet::PortId(1)),
+            ..Rule::default()
+        };
+        assert_eq!(ingress.first(), Some(&first));
+        assert_eq!((ingress.len(), egress.len()), (5, 1), "with those that are generated");
+        assert_eq!((*police_by, policers.len()), (Some(By::Rule), 3));
     }
 }

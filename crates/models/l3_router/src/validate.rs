@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use function_kit::Invalid;
 use function_kit::NetworkFunction;
 use function_kit::sections::function_key;
-use function_l3_router::config::{Config, PoliceBy};
+use function_l3_router::config::{AclRule, Action, Config, List, PoliceBy};
 
 use crate::catalogue;
 use crate::far_end;
@@ -30,7 +30,26 @@ pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
     let mut config = config(section);
     unit::L3Router::validate(&mut config)?;
     far_end::validate(&config)?;
+    permits(&config)?;
     capacity(section, &config)
+}
+
+/// A list that permits nothing by omission drops all that the bench sends: what no rule matches is
+/// dropped. A last rule that denies everything says that this is meant.
+fn permits(config: &Config) -> Result<(), Invalid> {
+    for (list, key) in [(List::Ingress, "ingress-acl"), (List::Egress, "egress-acl")] {
+        let mut rules = config.rules_of(list);
+        let decides = |rule: &AclRule| {
+            let all = AclRule { log_one_in: rule.log_one_in, ..AclRule::for_all(Action::Deny) };
+            rule.action == Action::Permit || *rule == all
+        };
+        if config.rules_of(list).next().is_some() && !rules.any(decides) {
+            let what = "permits nothing: what no rule matches is dropped".to_owned();
+            let remedy = "Add {action: permit} at its end, or {action: deny} if nothing is to pass";
+            return Err(function_key(key, what, remedy));
+        }
+    }
+    Ok(())
 }
 
 fn weights(section: &Section) -> Result<(), Invalid> {

@@ -42,6 +42,7 @@ fn router(config: &Section) -> Router {
         ipv4: Some((config.gw_ip, 32)),
         ipv6: None,
         reverse_path: ReversePath::None,
+        vrf: 0,
     };
     let station = |number| hop(ACCESS, catalogue::base_station_mac(number), None);
     let core = |number| {
@@ -52,13 +53,14 @@ fn router(config: &Section) -> Router {
         prefix: catalogue::base_station_ipv4(number).into(),
         len: 32,
         next_hop: number,
+        vrf: 0,
     };
     let to_server = |number: u32| {
         let next_hop = config.bst + number % config.nhop;
         let bits = catalogue::server_ipv4(number).to_bits() & 0xffff_ff00;
         let ipv4: IpAddr = Ipv4Addr::from_bits(bits).into();
         let ipv6 = catalogue::ipv6_host(catalogue::server_ipv6_prefix(number), 0).into();
-        let route = |prefix, len| Route { prefix, len, next_hop };
+        let route = |prefix, len| Route { prefix, len, next_hop, vrf: 0 };
         let ipv6 = config.ipv6.then_some(route(ipv6, IPV6_PREFIX_LEN));
         [Some(route(ipv4, SERVER_PREFIX_LEN)), ipv6].into_iter().flatten()
     };

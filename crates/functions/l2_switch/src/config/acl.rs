@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 pub use function_kit::sections::Ports;
-use function_kit::sections::Prefixed;
+use function_kit::sections::{Prefixed, protocol as protocol_said};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::ethernet::{TYPE_IPV4, TYPE_IPV6};
@@ -40,8 +40,14 @@ pub struct Rule {
     /// The network of the destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<Prefixed<IpAddr>>,
-    /// The protocol of IPv4, or what stands behind the extension headers of IPv6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The protocol of IPv4, by its number or a name like `tcp`, or what stands behind the
+    /// extension headers of IPv6.
+    #[serde(
+        default,
+        deserialize_with = "protocol_said::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(schema_with = "protocol_said::schema")]
     pub protocol: Option<u8>,
     /// The first and the last source port of TCP, UDP, SCTP, DCCP or UDP-Lite.
     #[serde(default, skip_serializing_if = "Option::is_none")]

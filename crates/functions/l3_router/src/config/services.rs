@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use function_kit::PortName;
 pub use function_kit::sections::Ports;
-use function_kit::sections::Prefixed;
+use function_kit::sections::{Prefixed, protocol as protocol_said};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tables::policer::{Policing, Profile};
@@ -22,8 +22,13 @@ pub struct AclRule {
     /// Where it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<Prefixed<IpAddr>>,
-    /// IP protocol, behind the extension headers of IPv6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// IP protocol, by its number or a name like `tcp`, behind the extension headers of IPv6.
+    #[serde(
+        default,
+        deserialize_with = "protocol_said::deserialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(schema_with = "protocol_said::schema")]
     pub protocol: Option<u8>,
     /// Source port; only the first fragment of a datagram has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -59,11 +59,12 @@ pub struct Generated {
     /// What stands in that file; checking the section reads it.
     #[serde(skip)]
     pub routes_read: Arc<Vec<Prefixed<IpAddr>>>,
-    /// Rules behind those of `ingress-acl`, of which only the last matches packets. Not in TIPSY.
+    /// Generated ACL rules, behind those of `ingress-acl`; only the last matches packets. Not in
+    /// TIPSY.
     #[schemars(range(max = 65_536))]
     pub acl_generated: u32,
-    /// Copies of the last policer, its parent included, numbered behind the list; with `police-by:
-    /// source`, a packet's source chooses among them. Not in TIPSY.
+    /// Generated policers, copies of the last one, its parent included, numbered behind the list;
+    /// with `police-by: source`, a packet's source chooses among them. Not in TIPSY.
     #[schemars(range(max = 1_000_000))]
     pub policers_generated: u32,
 }

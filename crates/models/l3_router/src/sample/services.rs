@@ -10,7 +10,7 @@ use function_l3_router::control::Update;
 use function_l3_router::services::police::hash_of;
 use model_kit::build::{datagram, packet, packet_ipv6, text};
 use model_kit::check::Step;
-use wire::protocol;
+use wire::{ipv4, protocol};
 
 use super::headers;
 use super::steps::{SOURCE, SOURCE_IPV6, Sample, VISITED_HOST_IPV6};
@@ -257,6 +257,10 @@ fn packets(sample: &mut Sample, about: &'static str) {
         (protocol::ICMP, (40_000, 9)),
     ] {
         let mut sent = packet(source, host, number, &datagram(ports, &text(20)));
+        if number == protocol::TCP {
+            // A header of 20 bytes, without which some devices read none.
+            sent[ipv4::HEADER_LEN + 12] = 0x50;
+        }
         for port in sample.config.numbers() {
             sample.packet(port, about, &sent);
         }
@@ -279,6 +283,7 @@ fn packets(sample: &mut Sample, about: &'static str) {
     for (kind, fragment) in [(0u8, 0u16), (60, 0), (44, 0), (44, 8), (44, 1), (43, 0), (51, 0)] {
         let [high, low] = fragment.to_be_bytes();
         let extension = [plain[6], 0, high, low, 0, 0, 0, 0];
+        let about = if kind == protocol::AUTHENTICATION { AUTHENTICATED } else { about };
         for cut in [None, Some(44), Some(50)] {
             let mut sent = [&plain[..40], &extension, &plain[40..]].concat();
             sent.truncate(cut.unwrap_or(sent.len()));
@@ -302,6 +307,9 @@ fn sum(packet: &mut [u8]) {
     let sum = wire::checksum::checksum(&packet[..20]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
+
+/// Not every device looks behind such a header.
+const AUTHENTICATED: &str = "behind an authentication header";
 
 const LISTS: [List; 2] = [List::Ingress, List::Egress];
 

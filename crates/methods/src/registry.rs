@@ -89,7 +89,7 @@ mod tests {
         };
         let unknown = error("capacity", json!({"repetition": 5}));
         assert!(unknown.what.contains("`repetition`"), "{unknown}");
-        assert!(unknown.what.contains("`repetitions`"), "{unknown}");
+        assert!(unknown.remedy.contains("`repetitions`"), "{unknown}");
         let bad_unit = error("throughput", json!({"max-rate": "5 Mfoo"}));
         assert_eq!(bad_unit.key, "max-rate");
         assert!(bad_unit.what.contains("`5 Mpps`"), "{bad_unit}");

@@ -15,14 +15,14 @@
 use std::time::{Duration, Instant};
 
 use function_kit::{NetworkFunction, Shard};
-use machine::clock;
 use measure::MeasureError;
 use measure::record::{Check, ClaimLevel};
 use model_kit::check::{Expected, History, Oracle, Step};
 use model_kit::{Model, UpdateOf};
 use packet::PortId;
-use traffic::{Frames, Stamp};
+use traffic::Frames;
 
+use self::first::workload_steps;
 use self::left_out::LeftOut;
 use super::exchange::Exchange;
 use super::frames::{are_all, fits, forwarded, is_of};
@@ -31,6 +31,7 @@ use crate::comparison::Comparison;
 use crate::tester::changes::Control;
 use crate::tester::foreign::is_talk;
 
+mod first;
 mod left_out;
 mod reports;
 mod sessions;
@@ -99,28 +100,6 @@ pub(super) fn check<N: Model>(device: &mut Remote<N>) -> Result<Check, MeasureEr
         captured.clear();
     }
     Ok(Check { captured, ..check })
-}
-
-/// Returns the first frames of each direction of the workload, which may be missing in the sample,
-/// or the first of those that were captured.
-fn workload_steps<N: Model>(device: &Remote<N>) -> Vec<Step<UpdateOf<N>>> {
-    let mut steps = device.model.captured_steps(device.host.clock);
-    if !steps.is_empty() {
-        steps.truncate(CAPTURED_FRAMES);
-        return steps;
-    }
-    let workload = device.workload();
-    for (index, direction) in workload.directions().iter().enumerate() {
-        for number in 0..WORKLOAD_FRAMES {
-            let draw = workload.draw(index, number);
-            let mut frame = vec![0; workload.frame_len(&draw)];
-            let stamp = Stamp { stream: index as u16, sequence: number, time: clock::now() };
-            workload.write(&draw, stamp, &mut frame);
-            let about = "a frame of the workload";
-            steps.push(Step::Frame { port: direction.from, frame, about });
-        }
-    }
-    steps
 }
 
 /// Two oracles of the same function: one whose time advances only in pauses, and one with the real
@@ -485,10 +464,6 @@ impl<N: Model> Walk<'_, N> {
     }
 }
 
-/// Number of captured frames: each that is dropped is waited for.
-const CAPTURED_FRAMES: usize = 100;
-/// Number of frames per direction of the workload.
-const WORKLOAD_FRAMES: u64 = 64;
 /// Time limit for the first frame that is missing: where a busy machine keeps the kernel from
 /// handling frames it has been seconds late.
 const FIRST_PATIENCE: Duration = Duration::from_secs(20);

@@ -27,7 +27,7 @@ fn of_router(router: &Router) -> Result<Vec<Limitation>, Invalid> {
     let beyond = Beyond::of(&[
         ("interfaces[].vlan", "VLAN interfaces", !router.vlans.is_empty()),
         ("vrfs", "tables of VRFs", router.vrfs().len() > 1),
-        ("acl", "access lists", !router.access.ingress.is_empty()),
+        ("ingress-acl", "access lists", !router.access.ingress.is_empty()),
         ("egress-acl", "access lists of what leaves", !router.access.egress.is_empty()),
         ("police-by", "policers", router.access.police_by.is_some()),
         ("interfaces[].urpf", "a route to the source", router.interfaces.iter().any(asks)),

@@ -18,6 +18,7 @@ fn interface(number: u8, ipv6: bool) -> Interface {
         ipv4: Some((Ipv4Addr::new(198, 18, number, 1), 24)),
         ipv6: ipv6.then(|| ("2001:2::1".parse().expect("an address"), 64)),
         reverse_path: ReversePath::None,
+        vrf: 0,
     }
 }
 
@@ -34,8 +35,8 @@ fn router() -> Router {
         interfaces: vec![interface(0, false), interface(1, false)],
         next_hops: vec![hop(0), hop(1)],
         routes: vec![
-            Route { prefix: Ipv4Addr::new(20, 0, 0, 0).into(), len: 8, next_hop: 0 },
-            Route { prefix: Ipv4Addr::new(20, 1, 0, 0).into(), len: 16, next_hop: 1 },
+            Route { prefix: Ipv4Addr::new(20, 0, 0, 0).into(), len: 8, next_hop: 0, vrf: 0 },
+            Route { prefix: Ipv4Addr::new(20, 1, 0, 0).into(), len: 16, next_hop: 1, vrf: 0 },
         ],
         ..Router::default()
     }
@@ -70,7 +71,7 @@ fn ipv6_is_on_at_each_port_if_the_router_has_it_and_says_nothing_of_itself() {
     let prefix = "3fff::".parse().expect("an address");
     let mut router = router();
     router.interfaces[0] = interface(0, true);
-    router.routes.push(Route { prefix, len: 32, next_hop: 1 });
+    router.routes.push(Route { prefix, len: 32, next_hop: 1, vrf: 0 });
     let plan = plan::plan(&Service::Router(router)).expect("a router");
     for line in [
         "set interface ip address port0 2001:2::1/64\nip6 nd port0 ra-suppress\n",

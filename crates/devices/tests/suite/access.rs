@@ -126,19 +126,10 @@ fn policer(burst: u64) -> Value {
 fn policers_of_the_kernel_do_what_the_oracle_says() {
     let second = json!({"algorithm": "rfc2698", "committed-rate": 8, "committed-burst": 10,
         "excess-rate": 16, "excess-burst": 9000});
-    let both = json!({"algorithm": "rfc4115", "committed-rate": 8, "committed-burst": 4000,
-        "excess-rate": 8, "excess-burst": 3000});
-    for keys in [
-        json!({"police-by": "port", "policers": [policer(12_000), second]}),
-        json!({"police-by": "acl", "policers": [both, policer(100)], "ingress-acl": [
-            {"action": "permit", "protocol": "udp", "policer": 0, "source": "198.18.0.0/15"},
-            {"action": "permit", "protocol": "tcp", "policer": 1},
-            {"action": "permit", "policer": 9}]}),
-    ] {
-        let Some((coverage, drops)) = checked("linux", keys, &Value::Null) else { return };
-        assert!(reached(&coverage, "policed") > 50, "{coverage}");
-        assert!(counted(&drops, "nftables policed") > 50, "{drops:?}");
-    }
+    let keys = json!({"police-by": "port", "policers": [policer(12_000), second]});
+    let Some((coverage, drops)) = checked("linux", keys, &Value::Null) else { return };
+    assert!(reached(&coverage, "policed") > 50, "{coverage}");
+    assert!(counted(&drops, "nftables policed") > 50, "{drops:?}");
 }
 
 #[test]

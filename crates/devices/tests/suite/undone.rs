@@ -101,6 +101,21 @@ fn keys_that_no_device_is_told_of_are_refused() {
 }
 
 #[test]
+fn lists_and_policers_are_refused_where_they_are_not_told() {
+    let rule = json!([{"action": "permit"}]);
+    let plain = json!({"algorithm": "rfc4115", "committed-rate": 8000, "committed-burst": 1500});
+    for (key, keys) in [
+        ("ingress-acl", json!({"ingress-acl": rule})),
+        ("egress-acl", json!({"egress-acl": rule})),
+        ("police-by", json!({"police-by": "port", "policers": [plain, plain]})),
+    ] {
+        is_refused("vpp", &router(&keys), key);
+    }
+    let by_rule = json!({"police-by": "acl", "policers": [plain], "ingress-acl": rule});
+    is_refused("linux", &router(&by_rule), "police-by");
+}
+
+#[test]
 fn a_patch_with_more_to_it_is_refused() {
     for (key, keys) in of_switches().into_iter().filter(|(key, _)| *key != "when-full") {
         let mut keys = keys;

@@ -497,6 +497,7 @@ fn goals_are_read_as_they_are_written_and_wrong_ones_are_named() {
         (json!({"search": "mlrsearch", "max-search-time": 20}), "max-search-time", "duration-sum"),
     ] {
         let error = error(keys);
-        assert!(error.key == key && error.what.contains(part), "{key}: {error}");
+        let said = format!("{} {}", error.what, error.remedy);
+        assert!(error.key == key && said.contains(part), "{key}: {error}");
     }
 }

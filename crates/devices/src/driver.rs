@@ -7,6 +7,7 @@
 //! [`Running`] leaves the machine as it was. Because a driver's processes and namespaces are bound
 //! to this process, that holds after a crash, too.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -313,6 +314,18 @@ impl DriverError {
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> DriverError {
         DriverError { what: what.into(), remedy: remedy.into() }
     }
+}
+
+/// Returns the differences of counters to an earlier reading, without zeros.
+pub(crate) fn counted_since(
+    before: &BTreeMap<String, u64>,
+    now: BTreeMap<String, u64>,
+) -> Vec<(String, u64)> {
+    let less = |(name, count): (String, u64)| {
+        let before = before.get(&name).copied().unwrap_or_default();
+        (name, count.saturating_sub(before))
+    };
+    now.into_iter().map(less).filter(|&(_, count)| count > 0).collect()
 }
 
 /// Creates the error for a key of the function that the device does not support.

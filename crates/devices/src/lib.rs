@@ -8,6 +8,7 @@ pub mod embedded;
 pub mod external;
 mod folder;
 pub mod linux;
+mod neighbours;
 mod output;
 pub mod ovs;
 pub mod process;

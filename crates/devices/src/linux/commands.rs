@@ -9,6 +9,7 @@ use model_kit::service::{Interface, NextHop, Route, Router, network};
 use packet::PortId;
 
 use crate::driver::DriverError;
+use crate::neighbours::{address_ipv4, address_ipv6, no_port, unknown_hop};
 
 /// Commands that configure the kernel, in the order of execution.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -206,23 +207,6 @@ pub(super) fn identifier(index: usize, family: usize) -> usize {
     2 * index + family + 1
 }
 
-/// Returns a neighbour's own address, or a link-local address that stands for it (RFC 3927).
-fn address_ipv4(hop: &NextHop, index: usize) -> Result<Ipv4Addr, DriverError> {
-    if let Some(address) = hop.ipv4 {
-        return Ok(address);
-    }
-    let [.., high, low] = index.wrapping_add(1).to_be_bytes();
-    if index >= NAMELESS_MAX {
-        let what = format!("more than {NAMELESS_MAX} next hops without an IPv4 address");
-        return Err(DriverError::new(what, "use fewer next hops"));
-    }
-    Ok(Ipv4Addr::new(169, 254, high, low))
-}
-
-fn address_ipv6(hop: &NextHop, index: usize) -> Ipv6Addr {
-    hop.ipv6.unwrap_or_else(|| Ipv6Addr::from_bits(LINK_LOCAL | (index as u128 + 1)))
-}
-
 /// Adds one command.
 pub(super) fn line(text: &mut String, command: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
@@ -254,21 +238,5 @@ fn probe(route: &Route, from: &str) -> String {
     format!("route get {host} from {source} iif {from}")
 }
 
-fn unknown_hop(number: u32) -> DriverError {
-    let what = format!("a route uses next hop {number}, which does not exist");
-    DriverError::new(what, "report this: the function's description is inconsistent")
-}
-
-fn no_port(port: PortId) -> DriverError {
-    let what = format!("a next hop is behind port {}, which does not exist", port.0);
-    DriverError::new(what, "report this: the function's description is inconsistent")
-}
-
 /// The kernel's main routing table.
 pub(super) const MAIN: &str = "main";
-
-/// fe80::1:0, the first of the link-local addresses that stand for neighbours.
-const LINK_LOCAL: u128 = 0xfe80 << 112 | 1 << 16;
-
-/// Number of addresses from 169.254.0.1 to 169.254.254.255; the last block is the tunnel's.
-const NAMELESS_MAX: usize = 0xfeff;

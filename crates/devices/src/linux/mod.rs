@@ -35,7 +35,7 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use crate::driver::{
-    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
+    self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
 };
 use crate::wires::{TesterPorts, Wires};
 
@@ -207,7 +207,7 @@ impl Running for Kernel {
             cpu_ns,
             cpu_of,
             resident_bytes: is_told.then_some(tables.ipv4_bytes),
-            drops: usage::since(&self.before, drops),
+            drops: driver::counted_since(&self.before, drops),
             ..Usage::default()
         }
     }

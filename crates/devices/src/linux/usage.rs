@@ -34,18 +34,6 @@ pub(super) fn drops(device: &Namespace, wires: &Wires, has_nft: bool) -> BTreeMa
     found
 }
 
-/// Returns the differences to an earlier reading.
-pub(super) fn since(
-    before: &BTreeMap<String, u64>,
-    now: BTreeMap<String, u64>,
-) -> Vec<(String, u64)> {
-    let less = |(name, count): (String, u64)| {
-        let before = before.get(&name).copied().unwrap_or_default();
-        (name, count.saturating_sub(before))
-    };
-    now.into_iter().map(less).filter(|&(_, count)| count > 0).collect()
-}
-
 /// Reads `ip -s -s -j link`.
 fn links(
     namespace: &Namespace,
@@ -179,6 +167,7 @@ const RT6_ENTRIES: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::counted_since;
 
     #[test]
     fn counters_of_protocols_are_named_as_nstat_names_them() {
@@ -189,7 +178,7 @@ mod tests {
         let expected = [("IpInHdrErrors", 3), ("IpOutNoRoutes", 7), ("UdpNoPorts", 2)];
         assert_eq!(found, expected.map(|(name, count)| (name.to_owned(), count)).into());
         let later = BTreeMap::from([("IpOutNoRoutes".to_owned(), 9)]);
-        assert_eq!(since(&found, later), [("IpOutNoRoutes".to_owned(), 2)]);
+        assert_eq!(counted_since(&found, later), [("IpOutNoRoutes".to_owned(), 2)]);
     }
 
     #[test]

@@ -34,8 +34,8 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use crate::driver::{
-    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage, no_chain,
-    no_nat, refuse_beyond,
+    self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
+    no_chain, no_nat, refuse_beyond,
 };
 use crate::wires::{TesterPorts, Wires};
 
@@ -138,7 +138,7 @@ impl Running for Switch {
             cpu_ns,
             cpu_of,
             resident_bytes: usage::resident_bytes(process),
-            drops: usage::since(&self.before, drops),
+            drops: driver::counted_since(&self.before, drops),
             ..Usage::default()
         }
     }

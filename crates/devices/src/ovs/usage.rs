@@ -82,21 +82,10 @@ fn port_drops(text: &str, found: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// Returns the differences to an earlier reading.
-pub(super) fn since(
-    before: &BTreeMap<String, u64>,
-    now: BTreeMap<String, u64>,
-) -> Vec<(String, u64)> {
-    let less = |(name, count): (String, u64)| {
-        let before = before.get(&name).copied().unwrap_or_default();
-        (name, count.saturating_sub(before))
-    };
-    now.into_iter().map(less).filter(|(_, count)| *count > 0).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::counted_since;
 
     #[test]
     fn counters_are_read_as_the_switch_writes_them() {
@@ -113,7 +102,7 @@ mod tests {
         let expected = [("LOCAL rx drop", 2), ("d7x0 rx drop", 1), ("d7x0 tx errs", 4)];
         assert_eq!(found, expected.map(|(name, count)| (name.to_owned(), count)).into());
         let before = BTreeMap::from([("LOCAL rx drop".to_owned(), 2)]);
-        assert_eq!(since(&before, found).len(), 2);
+        assert_eq!(counted_since(&before, found).len(), 2);
     }
 
     #[test]

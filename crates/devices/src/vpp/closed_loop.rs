@@ -16,7 +16,7 @@ use super::plan::{Plan, name_of};
 use super::process::{PATIENCE, Process, Size, worker_times};
 use super::show::{self, Node, Thread};
 use crate::closed_loop::{LoopCounts, LoopFrames, tell};
-use crate::driver::DriverError;
+use crate::driver::{self, DriverError};
 
 /// The process of the closed loop, once there is one.
 pub(super) struct Loop {
@@ -148,7 +148,7 @@ impl Loop {
             left: (0..ports).map(|port| count(port, "tx packets")).collect(),
             stages: stages(&threads),
             workers: worker_times((&used_before, &used), effective, &cores, &packets),
-            drops: show::since(&Default::default(), drops),
+            drops: driver::counted_since(&Default::default(), drops),
         })
     }
 }

@@ -33,7 +33,7 @@ use self::plan::{Plan, name_of};
 use self::process::{Process, Size};
 use crate::closed_loop::{LoopCounts, LoopFrames};
 use crate::driver::{
-    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
+    self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
 };
 
 pub use options::Options;
@@ -279,7 +279,7 @@ impl Running for Device {
             cpu_ns: (!used.is_empty()).then(|| used.iter().sum()),
             cpu_of: format!("{} polling threads of VPP", used.len()),
             resident_bytes: self.process.resident_bytes(),
-            drops: show::since(&self.before, drops.unwrap_or_default()),
+            drops: driver::counted_since(&self.before, drops.unwrap_or_default()),
             ..Usage::default()
         }
     }

@@ -5,12 +5,13 @@
 //! set up the process that the check and the tester see and the one of the closed loop.
 
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use model_kit::service::{Bridge, Interface, NextHop, Router, Service};
 use packet::PortId;
 
 use crate::driver::{DriverError, no_chain, no_nat};
+use crate::neighbours::{address_ipv4, address_ipv6, no_port, unknown_hop};
 
 /// Commands that configure VPP, and the state by which it is checked that it has applied them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -163,42 +164,9 @@ fn ageing_minutes(ageing_s: Option<f64>) -> u8 {
     ageing_s.map_or(0, |seconds| (seconds / 60.0).ceil().clamp(1.0, 255.0) as u8)
 }
 
-/// Returns a neighbour's own address, or a link-local address that stands for it (RFC 3927).
-fn address_ipv4(hop: &NextHop, index: usize) -> Result<Ipv4Addr, DriverError> {
-    if let Some(address) = hop.ipv4 {
-        return Ok(address);
-    }
-    let [.., high, low] = index.wrapping_add(1).to_be_bytes();
-    if index >= NAMELESS_MAX {
-        let what = format!("more than {NAMELESS_MAX} next hops without an IPv4 address");
-        return Err(DriverError::new(what, "use fewer next hops"));
-    }
-    Ok(Ipv4Addr::new(169, 254, high, low))
-}
-
-fn address_ipv6(hop: &NextHop, index: usize) -> Ipv6Addr {
-    hop.ipv6.unwrap_or_else(|| Ipv6Addr::from_bits(LINK_LOCAL | (index as u128 + 1)))
-}
-
 fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-fn unknown_hop(number: u32) -> DriverError {
-    let what = format!("a route uses next hop {number}, which does not exist");
-    DriverError::new(what, "report this: the function's description is inconsistent")
-}
-
-fn no_port(port: PortId) -> DriverError {
-    let what = format!("a next hop is behind port {}, which does not exist", port.0);
-    DriverError::new(what, "report this: the function's description is inconsistent")
-}
-
 /// Number of the bridge domain.
 const DOMAIN: u32 = 1;
-
-/// fe80::1:0, the first of the link-local addresses that stand for neighbours.
-const LINK_LOCAL: u128 = 0xfe80 << 112 | 1 << 16;
-
-/// Number of addresses from 169.254.0.1 to 169.254.254.255.
-const NAMELESS_MAX: usize = 0xfeff;

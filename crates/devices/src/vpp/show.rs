@@ -138,18 +138,6 @@ pub(super) fn version(text: &str) -> String {
     words.nth(1).map_or_else(|| "VPP".to_owned(), |version| format!("VPP {version}"))
 }
 
-/// Returns the differences to an earlier reading, without zeros.
-pub(super) fn since(
-    before: &BTreeMap<String, u64>,
-    now: BTreeMap<String, u64>,
-) -> Vec<(String, u64)> {
-    let less = |(name, count): (String, u64)| {
-        let before = before.get(&name).copied().unwrap_or_default();
-        (name, count.saturating_sub(before))
-    };
-    now.into_iter().map(less).filter(|&(_, count)| count > 0).collect()
-}
-
 /// What nodes of a bridge domain count among their errors (`vnet/l2`) although it is none.
 const NO_ERRORS: [&str; 12] = [
     "L2 input packets",
@@ -169,6 +157,7 @@ const NO_ERRORS: [&str; 12] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::counted_since;
 
     /// What VPP 24.06 printed for 8,890,624 packets through a router.
     const RUNTIME: &str = "\
@@ -256,7 +245,7 @@ port1                             2      up          9000/0/0/0     tx packets  
         ];
         assert_eq!(found, wanted.map(|(name, count)| (name.to_owned(), count)).into());
         let later = BTreeMap::from([("ip4-input: bad ip4 checksum".to_owned(), 9)]);
-        assert_eq!(since(&found, later), [("ip4-input: bad ip4 checksum".to_owned(), 4)]);
+        assert_eq!(counted_since(&found, later), [("ip4-input: bad ip4 checksum".to_owned(), 4)]);
         // Threads have lines of their own, and old versions no severity.
         let old = errors("         3             ip4-input                bad ip4 checksum\n");
         assert_eq!(old["ip4-input: bad ip4 checksum"], 3);

@@ -54,16 +54,7 @@ impl Chart {
             return Self::nothing(id, title, caption, data);
         }
         let svg = adapt(&render_to_svg(plots, layout), id, title, caption);
-        let group = Group::Result;
-        Self {
-            group,
-            kind: 0,
-            id: id.into(),
-            title: title.into(),
-            caption: caption.into(),
-            svg,
-            data,
-        }
+        Self::drawn(id, title, caption, maud::PreEscaped(svg), data)
     }
 
     /// The data in the place of a drawing, of which no value has a place on the axes.
@@ -91,16 +82,7 @@ impl Chart {
             svg.push_str(&adapt(&render_to_svg(plots, layout), &id, title, caption));
         }
         svg.push_str("</div>");
-        let group = Group::Result;
-        Self {
-            group,
-            kind: 0,
-            id: id.into(),
-            title: title.into(),
-            caption: caption.into(),
-            svg,
-            data,
-        }
+        Self::drawn(id, title, caption, maud::PreEscaped(svg), data)
     }
 
     /// A table in the place of a chart.

@@ -1,8 +1,9 @@
 //! `cargo xtask test`: everything CI runs.
 //!
-//! First what the rest needs: the set-up, the format, and the programs of the tests. Then lints,
-//! documents and those programs, in two lanes beside each other. Nothing is begun after the set-up,
-//! the format, a build or the lints have failed; all else runs. What fails says how to repeat it.
+//! First what the rest needs: the set-up, the format, and the programs of the tests, built by the
+//! compiler that lints. Then those programs, and what else is checked, in two lanes beside each
+//! other. Nothing is begun after the set-up, the format, or a build has failed; all else runs. What
+//! fails says how to repeat it.
 //! The last line counts: every test is one, every other step is one. Nothing is downloaded but
 //! crates and what `setup` installs.
 
@@ -29,7 +30,7 @@ pub struct Args {
     /// changed one, tests of the changed ones and of those that depend on them directly
     #[arg(long, value_name = "COMMIT", num_args = 0..=1, default_missing_value = "HEAD")]
     changed: Option<String>,
-    /// Run random tests in full length, which takes far longer
+    /// Run random tests in full length, which takes far longer, and build the documents of the code
     #[arg(long)]
     thorough: bool,
 }
@@ -69,27 +70,30 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn steps(args: &Args, tally: &mut Tally) -> Result<()> {
     let selection = args.changed.as_deref().map(Selection::since).transpose()?;
-    let flags = |packages: fn(&Selection) -> &[String]| match &selection {
-        None => "--workspace".to_owned(),
-        Some(selection) => Selection::flags(packages(selection)),
-    };
-    let (linted, tested) = (flags(|of| &of.linted), flags(|of| &of.tested));
     if selection.is_none() {
         tally.step("setup", "cargo xtask setup", setup::run)?;
     }
     tally.invoke("format", &cargo("fmt --all -- --check"))?;
-    let build = cargo(&format!("test --locked {tested} --tests --no-run"));
+    let (build, lints) = match &selection {
+        None => (linting(cargo("test --locked --workspace --all-targets --no-run")), None),
+        Some(of) => {
+            let [linted, tested] = [&of.linted, &of.tested].map(|names| Selection::flags(names));
+            let lints = format!("clippy --locked {linted} --all-targets -- -D warnings");
+            (cargo(&format!("test --locked {tested} --tests --no-run")), Some(cargo(&lints)))
+        }
+    };
     let mut programs = Vec::new();
     tally.step("programs of the tests", &build.to_string(), || {
         programs = programs::build(&build.argument("--message-format=json-render-diagnostics"))?;
         Ok(())
     })?;
     programs.sort_by_key(Program::place);
-    let lints = format!("clippy --locked {linted} --all-targets -- -D warnings");
-    let mut jobs = vec![needed("lints", cargo(&lints))];
-    if selection.is_none() {
+    let mut jobs: Vec<Job> = lints.into_iter().map(|lints| needed("lints", lints)).collect();
+    if args.thorough {
         let docs = cargo("doc --locked --workspace --no-deps");
         jobs.push(step("docs", docs.variable("RUSTDOCFLAGS", "-D warnings")));
+    }
+    if selection.is_none() {
         jobs.extend(dependencies());
         jobs.push(smoke()?);
     }
@@ -115,6 +119,14 @@ fn cargo(arguments: &str) -> Invocation {
         Some(_) => cargo.variable("CARGO_INCREMENTAL", "0"),
         None => cargo,
     }
+}
+
+/// The same build by the compiler that lints, with warnings as errors: what `cargo clippy` has cargo
+/// call, and what it tells it. By itself it would read every crate a second time.
+fn linting(build: Invocation) -> Invocation {
+    build
+        .variable("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
+        .variable("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__")
 }
 
 /// A command that has to succeed before more is begun.

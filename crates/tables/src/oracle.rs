@@ -4,6 +4,7 @@
 //! [`crate::index::Index`] is `std::collections::HashMap`.
 
 mod mac;
+mod scheduler;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use crate::classifier::{Condition, Field};
 use crate::policer::Colour;
 
 pub use mac::Stations;
+pub use scheduler::Hierarchy;
 
 /// Longest-prefix match by looking at every route. Addresses of any width are widened to `u128`.
 #[derive(Clone, Debug, Default)]

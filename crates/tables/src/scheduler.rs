@@ -28,9 +28,9 @@
 //!
 //! | | |
 //! |---|---|
-//! | memory | a queue 120 bytes, a subscriber, node or port 216, a level of a port 24, a cell 256; all of it taken at creation |
+//! | memory | 120 bytes a queue, 216 a subscriber, node or port, 256 a cell; all taken at creation |
 //! | clock | ticks below 2^57, 1.7 years at 2.6 GHz; a step back counts as no time |
-//! | cost | constant for each frame, whatever waits elsewhere; waking takes 1,024 at most at a call |
+//! | cost | constant for each frame, whatever waits elsewhere; a call wakes 1,024 at most |
 //! | precision | a frame's cost is rounded to 1/64 tick, a rate to 24 bits |
 //!
 //! Numbers are the caller's. Clearing a queue drops what waits in it at once, and whoever has
@@ -41,6 +41,7 @@
 
 mod bucket;
 mod codel;
+mod counts;
 mod pool;
 mod serve;
 mod setting;
@@ -58,11 +59,11 @@ use codel::Codel;
 use pool::Pool;
 use tree::{CODEL, Line, SET, Shaper, Tree};
 
+pub use counts::{Cause, Counts, Dropped, Held, Why};
 pub use serve::{Leaving, Offered};
 pub use setting::{
     Discard, LEVELS, Member, OVERHEAD_BYTES_MAX, Port, Queue, Refused, Shape, Sizes,
 };
-pub use view::{Cause, Counts, Dropped, Held, Why};
 
 /// Queues under subscribers, nodes and ports; see the module's text.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
-//! Marking batches of 256 frames: each of a random policer, alone, under one of 64 parents, or under
-//! one of a third as many subscribers and one of 64 nodes, about a third of each colour. Policers are prefetched for the batch, as in the data path. Time is per
-//! frame.
+//! Marking batches of 256 frames, each of a random policer: alone, under one of 64 parents, or
+//! under one of a third as many subscribers and one of 64 nodes; about a third of each colour.
+//! Policers are prefetched for the batch, as in the data path. Time is per frame.
 
 use crate::support::{BATCH, Random, is_measuring};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};

@@ -45,6 +45,9 @@ struct Bench {
     scheduler: Scheduler,
     sizes: [u32; 4],
     random: Random,
+    /// Random queues, batch by batch, and which batch comes next.
+    queues: Vec<u32>,
+    next: usize,
     now: u64,
     is_shaped: bool,
     batch: Vec<[u8; STRIDE]>,
@@ -90,8 +93,9 @@ impl Bench {
         }
         let frames = || vec![[7; STRIDE]; BATCH];
         let (batch, out, left) = (frames(), frames(), Vec::with_capacity(BATCH));
-        let random = Random(1);
-        Bench { scheduler, sizes, random, now: 0, is_shaped, batch, out, left }
+        let mut random = Random(1);
+        let queues = (0..4096 * BATCH).map(|_| random.below(queues as usize) as u32).collect();
+        Bench { scheduler, sizes, random, queues, next: 0, now: 0, is_shaped, batch, out, left }
     }
 
     /// Two frames for so many queues in random order; or for one of each subscriber.
@@ -116,13 +120,11 @@ impl Bench {
     /// A batch of random queues, all of whose frames pass.
     fn pass(&mut self) -> u64 {
         self.now += 1_000 * BATCH as u64;
-        let queues = (self.sizes[2] * self.sizes[3]) as usize;
-        self.left.clear();
-        self.left.extend((0..BATCH).map(|_| self.random.below(queues) as u32));
-        offer_batch(&mut self.scheduler, &self.left, &self.batch, self.now);
-        let most =
-            take_batch(&mut self.scheduler, self.sizes[0], self.now, &mut self.out, &mut self.left);
-        assert!(most == 0, "nothing waits");
+        let Bench { scheduler, sizes, queues, next, now, batch, out, left, .. } = self;
+        *next = (*next + BATCH) % queues.len();
+        offer_batch(scheduler, &queues[*next..*next + BATCH], batch, *now);
+        let waiting = take_batch(scheduler, sizes[0], *now, out, left);
+        assert!(waiting == 0, "all frames pass");
         BATCH as u64
     }
 

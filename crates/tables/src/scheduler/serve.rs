@@ -2,10 +2,11 @@
 
 use machine::memory::prefetch_at;
 
+use super::Scheduler;
+use super::counts::Dropped;
 use super::pool::Pool;
+use super::setting::LEVELS;
 use super::tree::{CODEL, Head, SET, bit, counted};
-use super::view::Dropped;
-use super::{LEVELS, Scheduler};
 
 /// What becomes of a frame that is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +192,7 @@ impl Scheduler {
     /// Takes frames that may leave by a port out of their queues; returns how many.
     fn pick(&mut self, port: u32, now: u64, picks: &mut [Pick]) -> usize {
         let mut open = self.open_levels(port, now);
-        let (mut last, mut stage) = (Head { node: NONE, subscriber: NONE, queue: NONE }, 0);
+        let mut last = Head { node: NONE, subscriber: NONE, queue: NONE };
         for (count, pick) in picks.iter_mut().enumerate() {
             let shaper = &self.tree.shapers[port as usize];
             let levels = shaper.active & open;
@@ -201,11 +202,11 @@ impl Scheduler {
             let level = levels.trailing_zeros() as usize % LEVELS;
             let head = self.tree.head(port, level);
             if head.subscriber != last.subscriber {
-                stage = if head.node == last.node { stage + 1 } else { 0 };
-                self.look_ahead(&head, level, stage);
+                self.look_ahead(&head, &last, level);
                 last = head;
             }
             let first = self.dequeue(head.queue, now);
+            self.pool.prefetch_bytes(first);
             *pick = Pick { queue: head.queue, first };
             let len = u32::from(self.pool.first(first).len);
             self.tree.sent(&head, level, len, now);
@@ -228,16 +229,20 @@ impl Scheduler {
         })
     }
 
-    /// Asks the processor to fetch what comes behind a subscriber's turn, and behind its node's.
+    /// Asks the processor to fetch what comes behind a subscriber's turn, and, where its node's
+    /// began, behind that.
     #[inline(always)]
-    fn look_ahead(&self, head: &Head, level: usize, stage: u32) {
-        let coming = Some(self.tree.look_ahead(head.subscriber, level));
-        let of_node = self.tree.look_ahead_of_node(head.node, level, stage);
-        for queue in [coming, of_node].into_iter().flatten() {
-            if let Some(line) = self.tree.queues.get(queue as usize) {
-                self.pool.prefetch(line.turn.first);
-                self.pool.prefetch_bytes(line.turn.first);
-            }
+    fn look_ahead(&self, head: &Head, last: &Head, level: usize) {
+        self.prefetch_first(self.tree.look_ahead(head.subscriber, level));
+        if head.node != last.node {
+            self.prefetch_first(self.tree.look_ahead_of_node(head.node, level));
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_first(&self, queue: u32) {
+        if let Some(line) = self.tree.queues.get(queue as usize) {
+            self.pool.prefetch(line.turn.first);
         }
     }
 

@@ -296,33 +296,26 @@ impl Tree {
     /// and the queue of the second; returns the queue of the first.
     #[inline(always)]
     pub fn look_ahead(&self, subscriber: u32, level: usize) -> u32 {
-        let next = |at: u32| self.shapers[at as usize].turn(level).next;
-        let first = next(subscriber);
-        let second = next(first);
-        let third = next(second);
-        self.prefetch_shaper(next(third), level);
-        prefetch_at(&self.queues, self.shapers[second as usize].turn(level).first as usize);
-        self.shapers[first as usize].turn(level).first
+        let turn = |at: u32| self.shapers[at as usize].turn(level);
+        let first = turn(turn(subscriber).next);
+        let second = turn(first.next);
+        self.prefetch_shaper(turn(second.next).next, level);
+        prefetch_at(&self.queues, second.first as usize);
+        first.first
     }
 
-    /// The same of what comes behind a node's turn, in three stages as its subscribers have theirs;
-    /// at the last one returns the queue that comes first.
+    /// The same of what comes behind a node's turn: the fourth one behind it, the subscriber of the
+    /// third, the queue of the second; returns the queue of the first.
     #[inline(always)]
-    pub fn look_ahead_of_node(&self, node: u32, level: usize, stage: u32) -> Option<u32> {
-        let coming = &self.shapers[self.shapers[node as usize].turn(level).next as usize];
-        let subscriber = coming.turn(level).first;
-        match stage {
-            0 => {
-                self.prefetch_shaper(coming.turn(level).next, level);
-                self.prefetch_shaper(subscriber, level);
-                return None;
-            }
-            1 | 2 => {}
-            _ => return None,
-        }
-        let queue = self.shapers[subscriber as usize].turn(level).first;
-        prefetch_at(&self.queues, queue as usize);
-        (stage == 2).then_some(queue)
+    pub fn look_ahead_of_node(&self, node: u32, level: usize) -> u32 {
+        let turn = |at: u32| self.shapers[at as usize].turn(level);
+        let first = turn(turn(node).next);
+        let second = turn(first.next);
+        let third = turn(second.next);
+        self.prefetch_shaper(third.next, level);
+        self.prefetch_shaper(third.first, level);
+        prefetch_at(&self.queues, turn(second.first).first as usize);
+        turn(first.first).first
     }
 
     /// Asks the processor to fetch the lines of a shaper that a frame of a level touches.

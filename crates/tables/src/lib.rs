@@ -1,4 +1,4 @@
-//! Tables of the data path: exact match, longest-prefix match, access lists, policers.
+//! Tables of the data path: exact match, longest-prefix match, access lists, policers, queues.
 //!
 //! Each table is sized when it is made, belongs to one worker and takes time as an argument.
 //! Nothing here locks, reads a clock or knows a protocol. Every table has a slow, obviously right
@@ -13,7 +13,8 @@
 //! | [`groups::Groups`] | which of several next hops does this flow take? | 4 bytes a bucket |
 //! | [`classifier::Classifier`] | which rule is the first that matches these fields? | 256 bits a rule and byte of the key |
 //! | [`meter::Meter`] | does this frame conform to the rate? | 16 bytes |
-//! | [`policer::Policers`] | which of three colours has this frame, by its policer and the parent? | 64 bytes |
+//! | [`policer::Policers`] | which of three colours has this frame, by its policer and those above? | 64 bytes |
+//! | [`scheduler::Scheduler`] | does this frame pass, wait or drop, and which one leaves now? | 120 bytes a queue, 216 a subscriber |
 //! | [`wheel::Wheel`] | which timers are due, and when is the next one? | 24 bytes a timer |
 
 pub mod classifier;
@@ -25,6 +26,7 @@ pub mod mac;
 pub mod meter;
 pub mod oracle;
 pub mod policer;
+pub mod scheduler;
 pub mod tagged;
 pub mod wheel;
 

@@ -4,6 +4,7 @@
 //! [`crate::index::Index`] is `std::collections::HashMap`.
 
 mod mac;
+mod scheduler;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use crate::classifier::{Condition, Field};
 use crate::policer::Colour;
 
 pub use mac::Stations;
+pub use scheduler::Hierarchy;
 
 /// Longest-prefix match by looking at every route. Addresses of any width are widened to `u128`.
 #[derive(Clone, Debug, Default)]
@@ -221,17 +223,31 @@ impl ExactPolicer {
         length_bytes: u32,
         colour: Colour,
     ) -> Colour {
-        let own = child.judge(now, length_bytes, colour);
-        if own == Colour::Red {
-            return Colour::Red;
+        ExactPolicer::mark_all(&mut [child, self], now, length_bytes, colour)
+    }
+
+    /// As [`ExactPolicer::mark`] for a child and those above it, one after the other.
+    pub fn mark_all(
+        chain: &mut [&mut ExactPolicer],
+        now: u64,
+        length_bytes: u32,
+        colour: Colour,
+    ) -> Colour {
+        let mut frame = colour;
+        let mut said = Vec::new();
+        for (above, policer) in chain.iter_mut().enumerate() {
+            let own = policer.judge(now, length_bytes, frame);
+            if own == Colour::Red {
+                return Colour::Red;
+            }
+            // A child that is not colour-aware may improve a frame, nobody above it.
+            frame = if above == 0 { own } else { frame.max(own) };
+            said.push(own);
         }
-        let above = self.judge(now, length_bytes, own);
-        if above == Colour::Red {
-            return Colour::Red;
+        for (policer, own) in chain.iter_mut().zip(said) {
+            policer.charge(length_bytes, own);
         }
-        child.charge(length_bytes, own);
-        self.charge(length_bytes, above);
-        if own == Colour::Yellow { Colour::Yellow } else { above }
+        frame
     }
 
     fn judge(&mut self, now: u64, length_bytes: u32, colour: Colour) -> Colour {

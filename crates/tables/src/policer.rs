@@ -1,4 +1,4 @@
-//! Policers with three colours, alone or in pairs of a child and its parent, one cache line each.
+//! Policers with three colours, alone or under a parent, which may have one, a cache line each.
 //!
 //! ```text
 //!   committed rate         excess rate            RFC 2697  what overflows the first bucket fills
@@ -13,11 +13,12 @@
 //! there is no debt, so a bucket smaller than a frame never lets it pass. Buckets are full at the
 //! start.
 //!
-//! **A child and its parent.** The child says which colour the frame would have; red is the end,
-//! and costs neither anything. Else the parent is given the frame with that colour. Where the
-//! parent says red, the frame is red and the child keeps its tokens; else each is charged for what
-//! it said itself, and the frame has the worse of the two colours. So what a parent refuses to one
-//! child is not lost to that child. A parent has no parent of its own.
+//! **A child and its parents.** The child says which colour the frame would have; red is the end,
+//! and costs nobody anything. Else the parent is given the frame with that colour, and its own
+//! parent with the worse of the two. Where anybody says red, the frame is red and all keep their
+//! tokens; else each is charged for what it said itself, and the frame has the worst of their
+//! colours. So what a parent refuses to one child is not lost to that child. There are three
+//! policers in a row at most, such as those of a class, a subscriber and a node.
 //!
 //! | | |
 //! |---|---|
@@ -59,13 +60,13 @@ pub enum Refused {
     /// A rate or burst is below zero, infinite or no number.
     #[error("a rate or a burst is below zero or no number")]
     Rate,
-    /// The parent is not set, has a parent itself, or is the policer itself.
-    #[error("policer {parent} cannot be a parent: it is not set, has one itself, or is the child")]
+    /// The parent is not set, has too many above it, or is the policer itself.
+    #[error("policer {parent} cannot be a parent: it is not set, has two above, or is the child")]
     Parent {
         /// The parent wanted.
         parent: u32,
     },
-    /// The policer is a parent and shall be cleared or get a parent.
+    /// The policer is a parent and shall be cleared, or get a parent that it had not.
     #[error("policer {number} has {children} children")]
     Children {
         /// The policer.
@@ -140,15 +141,7 @@ impl Policers {
         let at = self.index(number)?;
         let wanted = Line::new(policing, self.ticks_per_s, now).ok_or(Refused::Rate)?;
         if let Some(parent) = policing.parent {
-            let is_fit = parent != number
-                && self
-                    .lines
-                    .get(parent as usize)
-                    .is_some_and(|line| line.is_set() && line.parent().is_none());
-            if !is_fit {
-                return Err(Refused::Parent { parent });
-            }
-            self.check_childless(number)?;
+            self.check_parent(at, parent)?;
         }
         self.leave_parent(at);
         if let Some(parent) = policing.parent {
@@ -189,6 +182,19 @@ impl Policers {
         self.lines.get(number as usize)?.parent()
     }
 
+    /// How many policers have one for their parent.
+    pub fn children(&self, number: u32) -> u32 {
+        self.children.get(number as usize).copied().unwrap_or_default()
+    }
+
+    /// Asks the processor to fetch the parent of a policer that was fetched.
+    #[inline]
+    pub fn prefetch_parent(&self, number: u32) {
+        if let Some(parent) = self.parent(number) {
+            prefetch_at(&self.lines, parent as usize);
+        }
+    }
+
     /// Asks the processor to fetch a policer.
     #[inline]
     pub fn prefetch(&self, number: u32) {
@@ -196,7 +202,8 @@ impl Policers {
     }
 
     /// The colour of a frame of `length_bytes` that comes with a colour at `now`, in ticks; the
-    /// policer, and its parent, are charged for it. A number without a policer changes no colour.
+    /// policer, and those above it, are charged for it. A number without a policer changes no
+    /// colour.
     #[inline]
     pub fn mark(&mut self, number: u32, now: u64, length_bytes: u32, colour: Colour) -> Colour {
         let Some(child) = self.lines.get_mut(number as usize) else { return colour };
@@ -215,13 +222,27 @@ impl Policers {
         }
         let parent = &mut self.lines[above as usize];
         refill(parent, &self.common, above, (length, now));
-        let above = parent.judge(length, own);
-        if above == Colour::Red {
-            return above;
+        let said = parent.judge(length, own);
+        if said == Colour::Red {
+            return said;
         }
-        parent.charge(length, above);
+        let worse = own.max(said);
+        let worst = match parent.parent() {
+            None => worse,
+            Some(top) => {
+                let top_line = &mut self.lines[top as usize];
+                refill(top_line, &self.common, top, (length, now));
+                let said = top_line.judge(length, worse);
+                if said == Colour::Red {
+                    return said;
+                }
+                top_line.charge(length, said);
+                worse.max(said)
+            }
+        };
+        self.lines[above as usize].charge(length, said);
         self.lines[number as usize].charge(length, own);
-        own.max(above)
+        worst
     }
 
     /// Policers that the table was made for.
@@ -239,6 +260,28 @@ impl Policers {
         let count = self.lines.len();
         let at = number as usize;
         if at < count { Ok(at) } else { Err(Refused::Number { number, count }) }
+    }
+
+    /// Whether a policer may have this parent: none has more than two above it.
+    fn check_parent(&self, at: usize, parent: u32) -> Result<(), Refused> {
+        let refused = Err(Refused::Parent { parent });
+        if parent as usize == at || !self.is_set(parent) {
+            return refused;
+        }
+        let before = self.lines[at].parent();
+        if before == Some(parent) {
+            return Ok(());
+        }
+        // Who has a parent has no grandchildren; anybody else may.
+        if before.is_none() {
+            self.check_childless(at as u32)?;
+        }
+        let above = self.parent(parent);
+        let is_fit = match above {
+            None => true,
+            Some(top) => self.children[at] == 0 && self.parent(top).is_none(),
+        };
+        if is_fit { Ok(()) } else { refused }
     }
 
     fn check_childless(&self, number: u32) -> Result<(), Refused> {

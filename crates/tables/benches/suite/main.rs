@@ -8,6 +8,7 @@ mod lpm;
 mod mac;
 mod meter;
 mod policer;
+mod scheduler;
 mod tagged;
 mod wheel;
 
@@ -26,6 +27,7 @@ const BENCHES: &[Bench] = &[
     ("mac", mac::benches),
     ("meter", meter::benches),
     ("policer", policer::benches),
+    ("scheduler", scheduler::benches),
     ("tagged", tagged::benches),
     ("wheel", wheel::benches),
 ];

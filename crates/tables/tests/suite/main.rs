@@ -8,5 +8,6 @@ mod lpm;
 mod mac;
 mod meter;
 mod policer;
+mod scheduler;
 mod tagged;
 mod wheel;

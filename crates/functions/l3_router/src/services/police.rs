@@ -72,6 +72,15 @@ impl Police {
     /// # Errors
     /// When it is impossible; nothing has changed then.
     pub fn set(&mut self, number: u32, policer: Policer, now: Ticks) -> Result<(), Refusal> {
+        if let Some(parent) = policer.parent {
+            // Two levels, as the configuration has them; the table would take three.
+            if self.table.parent(parent).is_some() {
+                return Err(Refusal::NotFound);
+            }
+            if self.table.children(number) > 0 {
+                return Err(Refusal::Exists);
+            }
+        }
         self.table.set(number, &policer.policing(), now).map_err(refusal)?;
         self.policers.insert(number, policer);
         Ok(())

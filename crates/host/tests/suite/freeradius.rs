@@ -292,7 +292,8 @@ impl Drop for FreeRadius {
 
 const SECRET: &str = "testing123";
 
-/// What FreeRADIUS is told: a file of users, and one to which it records.
+/// What FreeRADIUS is told: a file of users, and one to which it records. Before version 3.2.5 it
+/// signs answers only if it is told to.
 const CONFIGURATION: &str = r#"
 prefix = /usr
 logdir = FOLDER
@@ -321,7 +322,8 @@ thread pool { start_servers = 1
   max_requests_per_server = 0 }
 modules {
   pap { normalise = no }
-  chap { }
+  chap {
+  }
   files { filename = FOLDER/users }
   detail { filename = FOLDER/detail
     permissions = 0600 }
@@ -336,14 +338,32 @@ server default {
   listen { type = acct
     ipaddr = *
     port = 1813 }
-  authorize { chap
+  authorize {
+    chap
     files
-    pap }
-  authenticate {
-    Auth-Type PAP { pap }
-    Auth-Type CHAP { chap }
+    pap
   }
-  accounting { detail }
+  authenticate {
+    Auth-Type PAP {
+      pap
+    }
+    Auth-Type CHAP {
+      chap
+    }
+  }
+  accounting {
+    detail
+  }
+  post-auth {
+    update reply {
+      &Message-Authenticator := 0x00
+    }
+    Post-Auth-Type REJECT {
+      update reply {
+        &Message-Authenticator := 0x00
+      }
+    }
+  }
 }
 "#;
 

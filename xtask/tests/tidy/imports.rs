@@ -263,6 +263,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
             "protocol-bfddp",
             "protocol-fpm",
             "protocol-netlink",
+            "protocol-radius",
             "protocol-vrrp",
             "simulation",
         ],

@@ -1,5 +1,5 @@
 //! The host between real sockets: with itself, with the standard library, with the kernel, and with
-//! FRR's daemons and keepalived as the far end; and beside the simulated network.
+//! FRR's daemons, keepalived and FreeRADIUS as the far end; and beside the simulated network.
 
 mod bfd;
 
@@ -12,6 +12,8 @@ mod equivalence;
 mod files;
 
 mod fpm;
+
+mod freeradius;
 
 mod frr;
 

@@ -12,6 +12,7 @@ pub const PROTOCOLS: &[Protocol] = &[
     protocol_fpm::PROTOCOL,
     protocol_mrt::PROTOCOL,
     protocol_netlink::PROTOCOL,
+    protocol_radius::PROTOCOL,
     protocol_vrrp::PROTOCOL,
     protocol_replication::PROTOCOL,
 ];

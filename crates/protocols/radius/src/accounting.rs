@@ -1,0 +1,216 @@
+//! Accounting: records leave for a server in the order in which they came, and wait as long as none
+//! confirms them.
+//!
+//! ```text
+//!  Command::Record --> backlog --> client --> a server
+//!                        ^  |         | confirmed: gone; not answered: it waits again
+//!    restored by the     |  v         |
+//!    owner's file        +------------+
+//! ```
+//! While records wait that were not answered, or are from before a restart, all leave at a limited
+//! rate: a server that comes back is not met by all of them. A record is confirmed at most once
+//! here, but a server may hear it twice: it knows it by Acct-Session-Id and Acct-Status-Type.
+
+use std::time::Duration;
+
+use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
+
+use crate::attributes::List;
+use crate::backlog::Backlog;
+use crate::client::Client;
+use crate::config::Wall;
+use crate::control::{self, Answer, Refusal, Request};
+use crate::servers::View;
+
+/// The machine.
+#[derive(Debug)]
+pub struct Accounting {
+    client: Client,
+    backlog: Backlog,
+    pace: Pace,
+    /// Records on their way.
+    under_way: usize,
+    /// Whether records leave at the limited rate.
+    is_held: bool,
+    /// When the next one may leave, while they do.
+    next: Time,
+    /// What is to be said of that.
+    saying: Option<bool>,
+    confirmed: u64,
+    unwritable: u64,
+}
+
+/// How fast records leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Most records on their way at a time, at least 1.
+    pub window: usize,
+    /// Records per second that leave while some have waited, at least 1.
+    pub rate: u32,
+    /// Time after a record that nobody has answered until the next one leaves.
+    pub pause: Duration,
+}
+
+/// What the owner says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Something is to be recorded.
+    Record {
+        /// The attributes that [`crate::record::Record`] makes.
+        attributes: List,
+        /// When it happened, in seconds since 1970.
+        event_s: u64,
+    },
+    /// The time of day is another one.
+    SetWall(Wall),
+}
+
+/// What the machine says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// A server is found dead, or answers again.
+    Server {
+        /// Its place in the configuration.
+        server: usize,
+        /// Whether it answers.
+        is_up: bool,
+    },
+    /// Records wait because no server answers, or none does any more.
+    Held(bool),
+}
+
+impl Machine for Accounting {
+    type Command = Command;
+    type Report = Report;
+
+    fn input(&mut self, now: Time, input: Input<'_, Command>) {
+        match input {
+            Input::Command(Command::Record { attributes, event_s }) => {
+                self.backlog.push(attributes, event_s);
+            }
+            Input::Command(Command::SetWall(wall)) => {
+                self.client.input(now, Input::Command(control::Command::SetWall(wall)));
+            }
+            Input::Arrival(arrival) => self.client.input(now, Input::Arrival(arrival)),
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Output<Report>> {
+        loop {
+            match self.client.poll(now) {
+                Some(Output::Departure(departure)) => return Some(Output::Departure(departure)),
+                Some(Output::Report(control::Report::Server { server, is_up })) => {
+                    return Some(Output::Report(Report::Server { server, is_up }));
+                }
+                Some(Output::Report(control::Report::Answer { token, answer })) => {
+                    self.settle(token, &answer, now);
+                }
+                None if self.may_leave(now) => self.leave(now),
+                None => break,
+            }
+        }
+        self.saying.take().map(|is_held| Output::Report(Report::Held(is_held)))
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        if self.saying.is_some() {
+            return Some(Time::ZERO);
+        }
+        let has_room = self.backlog.waiting() > 0 && self.under_way < self.pace.window;
+        let next = has_room.then_some(if self.is_held { self.next } else { Time::ZERO });
+        next.into_iter().chain(self.client.deadline()).min()
+    }
+
+    fn neighbours(&self, now: Time) -> Vec<Neighbour> {
+        self.client.neighbours(now)
+    }
+
+    fn trace(&self, socket: Socket) -> Option<Trace> {
+        self.client.trace(socket)
+    }
+}
+
+impl Accounting {
+    /// Creates the machine of a client and of what was restored.
+    pub fn new(client: Client, backlog: Backlog, pace: Pace) -> Accounting {
+        let is_held = !backlog.is_empty();
+        Accounting {
+            client,
+            backlog,
+            pace: Pace { window: pace.window.max(1), rate: pace.rate.max(1), ..pace },
+            under_way: 0,
+            is_held,
+            next: Time::ZERO,
+            saying: is_held.then_some(true),
+            confirmed: 0,
+            unwritable: 0,
+        }
+    }
+
+    /// Returns the store, whose bytes the owner keeps.
+    pub fn backlog(&mut self) -> &mut Backlog {
+        &mut self.backlog
+    }
+
+    /// Returns how many records servers have confirmed.
+    pub fn confirmed(&self) -> u64 {
+        self.confirmed
+    }
+
+    /// Returns how many records were lost: for want of room, or because they fit no packet.
+    pub fn lost(&self) -> u64 {
+        self.backlog.lost() + self.unwritable
+    }
+
+    /// Returns what a person sees of each server.
+    pub fn views(&self) -> Vec<View> {
+        self.client.views()
+    }
+
+    fn may_leave(&self, now: Time) -> bool {
+        let has_room = self.under_way < self.pace.window && self.backlog.waiting() > 0;
+        has_room && (!self.is_held || self.next <= now)
+    }
+
+    fn leave(&mut self, now: Time) {
+        let Some((token, attributes, event_s)) = self.backlog.take() else { return };
+        self.under_way += 1;
+        // A machine that was not polled for long has no more to catch up with than a second.
+        let earliest = Time(now.0.saturating_sub(SECOND.as_nanos() as u64));
+        self.next = self.next.max(earliest).after(SECOND / self.pace.rate);
+        let request = Request::Accounting { attributes, event_s };
+        self.client.input(now, Input::Command(control::Command::Ask { token, request }));
+    }
+
+    /// A record has its answer.
+    fn settle(&mut self, token: u64, answer: &Answer, now: Time) {
+        self.under_way -= 1;
+        match answer {
+            Answer::Recorded => {
+                self.confirmed += 1;
+                self.backlog.end(token);
+            }
+            Answer::Refused(Refusal::Unwritable) => {
+                self.unwritable += 1;
+                self.backlog.end(token);
+            }
+            _ => {
+                self.backlog.again(token);
+                self.next = self.next.max(now.after(self.pace.pause));
+                self.hold(true);
+                return;
+            }
+        }
+        if self.backlog.waiting() == 0 {
+            self.hold(false);
+        }
+    }
+
+    fn hold(&mut self, is_held: bool) {
+        if std::mem::replace(&mut self.is_held, is_held) != is_held {
+            self.saying = Some(is_held);
+        }
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);

@@ -1,0 +1,483 @@
+//! The client: requests, each with exactly one answer, to the first of its servers that gives one.
+//!
+//! ```text
+//!  Ask --> waiting --> on its way to a server: sent, repeated (RFC 5080) --> Answer
+//!             ^               | all tries are used
+//!             +---------------+  the next server, with another identifier; none is left: TimedOut
+//! ```
+//! A request keeps identifier, authenticator and bytes while it is repeated. When a server is found
+//! dead, what is on its way to it goes to another one at once, if one is alive.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use protocol_kit::{
+    Arrival, Content, Departure, Input, Machine, Neighbour, Output, Random, Socket, Time, Trace,
+};
+use tables::wheel::Wheel;
+
+use crate::attributes::{Attributes, List};
+use crate::config::{Config, Order, Unusable, Wall};
+use crate::control::{Answer, Command, Refusal, Report, Request};
+use crate::packet::{Code, Packet};
+use crate::pending::{Pending, Wants, Way, jittered, write};
+use crate::redact::redact;
+use crate::seal::{self, Credentials, Forged, Unforeseen};
+use crate::servers::{Known, State, View};
+use crate::sockets::Sockets;
+
+/// The machine of a client. Its memory follows from its configuration: a request has at most twice
+/// the bytes of a packet, and an answer that was not polled yet those of one.
+#[derive(Debug)]
+pub struct Client {
+    servers: Vec<Known>,
+    order: Order,
+    patience: Duration,
+    requests_max: usize,
+    wall: Wall,
+    slots: Vec<Option<Pending>>,
+    free: Vec<u32>,
+    waiting: VecDeque<u32>,
+    /// A timer for each slot, one for each server, and one for sockets that have failed.
+    wheel: Wheel,
+    sockets: Sockets,
+    unforeseen: Unforeseen,
+    random: Random,
+    outputs: VecDeque<Output<Report>>,
+    /// The server whose turn it is.
+    turn: usize,
+    refused: u64,
+    /// Whether something may have become possible since the last look at what waits.
+    is_restless: bool,
+}
+
+impl Machine for Client {
+    type Command = Command;
+    type Report = Report;
+
+    fn input(&mut self, now: Time, input: Input<'_, Command>) {
+        match input {
+            Input::Command(Command::Ask { token, request }) => self.ask(token, request, now),
+            Input::Command(Command::SetWall(wall)) => self.wall = wall,
+            Input::Arrival(Arrival::Datagram { socket, from, bytes, .. }) => {
+                let Some(server) = self.sockets.server(socket) else { return };
+                if from == self.servers[server].config.address {
+                    self.receive(server, socket, bytes, now);
+                } else {
+                    self.servers[server].counters.stranger += 1;
+                }
+            }
+            Input::Arrival(Arrival::Failed { socket }) => {
+                self.sockets.fail(socket);
+                self.wheel.set(self.retry_timer(), now.after(RETRY).0);
+            }
+            Input::Arrival(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Output<Report>> {
+        loop {
+            if let Some(departure) = self.sockets.next() {
+                return Some(Output::Departure(departure));
+            }
+            if let Some(output) = self.outputs.pop_front() {
+                return Some(output);
+            }
+            if let Some(timer) = self.wheel.due(now.0) {
+                self.expire(timer, now);
+            } else if !self.dispatch(now) {
+                return None;
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let is_waiting = !self.outputs.is_empty() || self.sockets.is_due() || self.is_restless;
+        if is_waiting { Some(Time::ZERO) } else { self.wheel.deadline().map(Time) }
+    }
+
+    fn neighbours(&self, now: Time) -> Vec<Neighbour> {
+        self.servers.iter().map(|server| server.neighbour(now)).collect()
+    }
+
+    fn trace(&self, _: Socket) -> Option<Trace> {
+        Some(Trace { protocol: "radius", content: Content::Redacted(redact) })
+    }
+}
+
+impl Client {
+    /// Creates a client.
+    ///
+    /// # Errors
+    /// What of the configuration cannot be used.
+    pub fn new(config: &Config) -> Result<Client, Unusable> {
+        config.check()?;
+        let servers = config.servers.len();
+        // A request of somebody, or one of Status-Server to each.
+        let slots = config.requests_max as usize + servers;
+        let unforeseen = Unforeseen::new(config.key);
+        Ok(Client {
+            servers: config.servers.iter().cloned().map(Known::new).collect(),
+            order: config.order,
+            patience: config.patience,
+            requests_max: config.requests_max as usize,
+            wall: config.wall,
+            slots: Vec::new(),
+            free: Vec::new(),
+            waiting: VecDeque::new(),
+            wheel: Wheel::new(slots + servers + 1, STEP_BITS),
+            sockets: Sockets::new(config),
+            random: Random::new(unforeseen.seed()),
+            unforeseen,
+            outputs: VecDeque::new(),
+            turn: 0,
+            refused: 0,
+            is_restless: false,
+        })
+    }
+
+    /// Returns what a person sees of each server.
+    pub fn views(&self) -> Vec<View> {
+        self.servers.iter().map(Known::view).collect()
+    }
+
+    /// Returns how many requests wait or are on their way.
+    pub fn pending(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Returns how many requests were refused because of a limit.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn ask(&mut self, token: u64, request: Request, now: Time) {
+        let refusal = if self.pending() >= self.requests_max {
+            Some(Refusal::Full)
+        } else {
+            // Whether it can be written depends on nothing that is not known yet.
+            let server = &self.servers[0].config;
+            let written = write(&request, 0, &[0; 16], &server.secret, 0);
+            written.err().map(|_| Refusal::Unwritable)
+        };
+        if let Some(why) = refusal {
+            self.refused += 1;
+            self.say(Report::Answer { token, answer: Answer::Refused(why) });
+            return;
+        }
+        let end = now.after(self.patience);
+        let wants = Wants::Ask { token, request };
+        let slot = self.insert(Pending { wants, end, tried: 0, way: None });
+        self.wheel.set(slot, end.0);
+        if self.waiting.len() > 2 * self.requests_max {
+            // Those that have ended while they waited leave when they would be sent.
+            let slots = &self.slots;
+            let waits = |it: &Pending| it.way.is_none();
+            self.waiting.retain(|slot| slots[*slot as usize].as_ref().is_some_and(waits));
+            let mut seen = vec![false; slots.len()];
+            self.waiting.retain(|slot| !std::mem::replace(&mut seen[*slot as usize], true));
+        }
+        self.waiting.push_back(slot);
+        self.is_restless = true;
+    }
+
+    fn insert(&mut self, pending: Pending) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(pending);
+                slot
+            }
+            None => {
+                self.slots.push(Some(pending));
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Sends what waits and can leave; true if something did.
+    fn dispatch(&mut self, now: Time) -> bool {
+        if !std::mem::take(&mut self.is_restless) {
+            return false;
+        }
+        let mut has_sent = false;
+        while let Some(&slot) = self.waiting.front() {
+            // One that has ended while it waited.
+            let Some(pending) = &self.slots[slot as usize] else {
+                self.waiting.pop_front();
+                continue;
+            };
+            if pending.way.is_some() {
+                self.waiting.pop_front();
+                continue;
+            }
+            let tried = pending.tried;
+            if tried != 0 && !self.has_other(tried) {
+                self.waiting.pop_front();
+                self.end(slot, Answer::TimedOut);
+                has_sent = true;
+                continue;
+            }
+            let Some(server) = self.choose(tried) else { break };
+            let Some(at) = self.sockets.take(server, slot) else { break };
+            self.waiting.pop_front();
+            self.begin(slot, server, at, now);
+            has_sent = true;
+        }
+        has_sent
+    }
+
+    /// Whether a server that was not tried may answer.
+    fn has_other(&self, tried: u32) -> bool {
+        let is_other =
+            |(number, server): (usize, &Known)| tried >> number & 1 == 0 && server.takes();
+        self.servers.iter().enumerate().any(is_other)
+    }
+
+    /// The server that a request goes to now; `None` while it has to wait.
+    fn choose(&mut self, tried: u32) -> Option<usize> {
+        let count = self.servers.len();
+        let first = if self.order == Order::InTurn { self.turn } else { 0 };
+        let may = |number: &usize| tried >> *number & 1 == 0 && self.servers[*number].takes();
+        let chosen = (first..first + count).map(|number| number % count).find(may)?;
+        self.turn = (chosen + 1) % count;
+        Some(chosen)
+    }
+
+    /// Sends a request to a server for the first time.
+    fn begin(&mut self, slot: u32, server: usize, at: (u32, u8), now: Time) {
+        let authenticator = self.unforeseen.draw();
+        let Some(pending) = &mut self.slots[slot as usize] else { return };
+        let known = &mut self.servers[server];
+        let config = &known.config;
+        let written = match &pending.wants {
+            Wants::Status => seal::access_request(
+                (Code::StatusServer, at.1),
+                &authenticator,
+                &config.secret,
+                Attributes::NONE,
+                &Credentials::None,
+            ),
+            Wants::Ask { request, .. } => {
+                write(request, at.1, &authenticator, &config.secret, self.wall.seconds(now))
+            }
+        };
+        let Ok(bytes) = written else {
+            self.sockets.give_back(at);
+            self.end(slot, Answer::Refused(Refusal::Unwritable));
+            return;
+        };
+        if known.state == State::ToBeTried {
+            known.enter(State::Tried, now);
+        }
+        known.counters.requests += 1;
+        let timeout = jittered(known.config.timeout, &mut self.random);
+        // The authenticator of an accounting request is made of its bytes.
+        let own = Packet::parse(&bytes).map_or(authenticator, |packet| *packet.authenticator);
+        pending.way =
+            Some(Way { server, at, authenticator: own, bytes, tries: 1, timeout, sent: [now; 2] });
+        let due = now.after(timeout).min(pending.end);
+        self.wheel.set(slot, due.0);
+        self.send(slot);
+    }
+
+    /// Sends what is on its way once more, the same bytes.
+    fn send(&mut self, slot: u32) {
+        let Some(way) = self.slots[slot as usize].as_ref().and_then(|it| it.way.as_ref()) else {
+            return;
+        };
+        let config = &self.servers[way.server].config;
+        if self.sockets.is_open(way.at.0) {
+            self.outputs.push_back(Output::Departure(Departure::Datagram {
+                socket: Socket(way.at.0),
+                interface: None,
+                via: None,
+                from: config.local,
+                to: config.address,
+                ttl: TTL,
+                bytes: way.bytes.clone(),
+            }));
+        }
+    }
+
+    fn expire(&mut self, timer: u32, now: Time) {
+        let slots = self.requests_max + self.servers.len();
+        if (timer as usize) < slots {
+            self.expire_slot(timer, now);
+        } else if let Some(server) =
+            Some(timer as usize - slots).filter(|it| *it < self.servers.len())
+        {
+            self.try_again(server, now);
+        } else {
+            self.sockets.retry();
+            self.is_restless = true;
+        }
+    }
+
+    /// Time has passed for a request: it is repeated, goes elsewhere, or ends.
+    fn expire_slot(&mut self, slot: u32, now: Time) {
+        let Some(pending) = self.slots[slot as usize].as_mut() else { return };
+        let Some(way) = &mut pending.way else {
+            self.end(slot, Answer::TimedOut);
+            return;
+        };
+        let known = &mut self.servers[way.server];
+        let config = &known.config;
+        if now < pending.end && way.tries < config.tries {
+            way.tries += 1;
+            way.sent[1] = now;
+            let doubled = (way.timeout * 2).min(config.timeout_max);
+            way.timeout = jittered(doubled, &mut self.random);
+            let due = now.after(way.timeout).min(pending.end);
+            known.counters.repeated += 1;
+            self.wheel.set(slot, due.0);
+            self.send(slot);
+            return;
+        }
+        let (server, is_over) = (way.server, now >= pending.end);
+        let was_up = known.state == State::Up;
+        if known.miss(now) {
+            self.wheel.set((self.requests_max + self.servers.len() + server) as u32, {
+                now.after(self.servers[server].config.dead_time).0
+            });
+            if was_up {
+                self.say(Report::Server { server, is_up: false });
+            }
+            self.leave(server);
+        }
+        self.withdraw(slot);
+        if is_over {
+            self.end(slot, Answer::TimedOut);
+        }
+    }
+
+    /// Lets requests that are on their way to a dead server go to another one, if one is alive.
+    fn leave(&mut self, server: usize) {
+        for slot in 0..self.slots.len() as u32 {
+            let pending = self.slots[slot as usize].as_ref();
+            let is_there = |it: &&Pending| it.way.as_ref().is_some_and(|way| way.server == server);
+            if let Some(pending) = pending.filter(is_there)
+                && self.has_other(pending.tried | 1 << server)
+            {
+                self.withdraw(slot);
+            }
+        }
+    }
+
+    /// Takes a request from the server that it was sent to; it waits in front of all others.
+    fn withdraw(&mut self, slot: u32) {
+        let Some(pending) = &mut self.slots[slot as usize] else { return };
+        let Some(way) = pending.way.take() else { return };
+        self.is_restless = true;
+        pending.tried |= 1 << way.server;
+        self.sockets.give_back(way.at);
+        if matches!(pending.wants, Wants::Status) {
+            self.wheel.cancel(slot);
+            self.slots[slot as usize] = None;
+            self.free.push(slot);
+        } else {
+            self.wheel.set(slot, pending.end.0);
+            self.waiting.push_front(slot);
+        }
+    }
+
+    /// A server was dead for its time.
+    fn try_again(&mut self, server: usize, now: Time) {
+        let known = &mut self.servers[server];
+        if known.state != State::Dead {
+            return;
+        }
+        self.is_restless = true;
+        known.enter(State::ToBeTried, now);
+        if known.config.has_status {
+            let end = Time(u64::MAX);
+            let slot = self.insert(Pending { wants: Wants::Status, end, tried: 0, way: None });
+            match self.sockets.take(server, slot) {
+                Some(at) => self.begin(slot, server, at, now),
+                // All identifiers are in use by requests that nobody answers.
+                None => {
+                    self.slots[slot as usize] = None;
+                    self.free.push(slot);
+                    self.servers[server].enter(State::Dead, now);
+                    let timer = (self.requests_max + self.servers.len() + server) as u32;
+                    self.wheel.set(timer, now.after(self.servers[server].config.dead_time).0);
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, server: usize, socket: Socket, bytes: &[u8], now: Time) {
+        let known = &mut self.servers[server];
+        let Ok(packet) = Packet::parse(bytes) else {
+            known.counters.malformed += 1;
+            return;
+        };
+        let slot = self.sockets.owner(socket, packet.identifier);
+        let pending = slot.and_then(|slot| self.slots[slot as usize].as_ref());
+        let way = pending.and_then(|pending| pending.way.as_ref());
+        let (Some(slot), Some(pending), Some(way)) = (slot, pending, way) else {
+            known.counters.unexpected += 1;
+            return;
+        };
+        let is_accounting =
+            matches!(pending.wants, Wants::Ask { request: Request::Accounting { .. }, .. });
+        let list = || List::from(packet.attributes);
+        let answer = match (packet.code, is_accounting, &pending.wants) {
+            (Code::AccountingResponse, _, Wants::Status) => Some(Answer::Recorded),
+            (Code::AccountingResponse, true, _) => Some(Answer::Recorded),
+            (Code::AccessAccept, false, _) => Some(Answer::Accept(list())),
+            (Code::AccessReject, false, Wants::Ask { .. }) => Some(Answer::Reject(list())),
+            (Code::AccessChallenge, false, Wants::Ask { .. }) => Some(Answer::Challenge(list())),
+            _ => None,
+        };
+        let Some(answer) = answer else {
+            known.counters.code += 1;
+            return;
+        };
+        let secret = &known.config.secret;
+        let needs_signature = packet.code != Code::AccountingResponse;
+        let checked = seal::check_answer(&packet, &way.authenticator, secret, needs_signature);
+        if let Err(why) = checked {
+            let counter = match why {
+                Forged::Authenticator => &mut known.counters.authenticator,
+                Forged::Unsigned | Forged::Signature => &mut known.counters.signature,
+            };
+            *counter += 1;
+            return;
+        }
+        if known.answer(now.since(way.sent[1]), now) {
+            self.say(Report::Server { server, is_up: true });
+        }
+        self.end(slot, answer);
+    }
+
+    /// Ends a request with its answer.
+    fn end(&mut self, slot: u32, answer: Answer) {
+        let Some(pending) = self.slots[slot as usize].take() else { return };
+        self.wheel.cancel(slot);
+        self.free.push(slot);
+        if let Some(way) = pending.way {
+            self.sockets.give_back(way.at);
+        }
+        self.is_restless = true;
+        if let Wants::Ask { token, .. } = pending.wants {
+            self.say(Report::Answer { token, answer });
+        }
+    }
+
+    fn retry_timer(&self) -> u32 {
+        (self.requests_max + 2 * self.servers.len()) as u32
+    }
+
+    fn say(&mut self, report: Report) {
+        self.outputs.push_back(Output::Report(report));
+    }
+}
+
+/// Timers are exact to 2^20 ns, a millisecond.
+const STEP_BITS: u32 = 20;
+
+/// Time until a socket that has failed is opened again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Time To Live of requests.
+const TTL: u8 = 64;

@@ -1,0 +1,158 @@
+//! Which servers there are, which of them answer, and what became of requests to each.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use protocol_kit::{Neighbour, Time};
+
+use crate::config::Server;
+
+/// What is known of a server.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub config: Server,
+    pub state: State,
+    pub counters: Counters,
+    /// Requests without answer since the last answer.
+    pub unanswered: u16,
+    /// When its state has changed last.
+    pub since: Time,
+    /// How long the last answer took.
+    pub round_trip: Option<Duration>,
+}
+
+/// State of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It answers, or was not asked yet.
+    Up,
+    /// It has not answered, and is left alone.
+    Dead,
+    /// It was dead for its time, and something is on its way to find out whether it still is.
+    Tried,
+    /// The same, and nothing is on its way.
+    ToBeTried,
+}
+
+/// Packets to and from a server, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Requests, each counted once.
+    pub requests: u64,
+    /// Repetitions of them.
+    pub repeated: u64,
+    /// Answers that were taken.
+    pub answers: u64,
+    /// Requests that it has not answered however often they were sent.
+    pub unanswered: u64,
+    /// Times at which it was found dead.
+    pub deaths: u64,
+    /// Dropped: no packet of RADIUS.
+    pub malformed: u64,
+    /// Dropped: from another address or port than the server's.
+    pub stranger: u64,
+    /// Dropped: answers nothing that is on its way: late, repeated, or made up.
+    pub unexpected: u64,
+    /// Dropped: a code that does not answer such a request.
+    pub code: u64,
+    /// Dropped: the authenticator is wrong; the secrets may be different.
+    pub authenticator: u64,
+    /// Dropped: Message-Authenticator is absent or wrong.
+    pub signature: u64,
+}
+
+/// What a person sees of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Its address.
+    pub address: SocketAddr,
+    /// Its state.
+    pub state: State,
+    /// When it entered it.
+    pub since: Time,
+    /// How long its last answer took.
+    pub round_trip: Option<Duration>,
+    /// Its counters.
+    pub counters: Counters,
+}
+
+impl State {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Up => "up",
+            State::Dead => "dead",
+            State::Tried | State::ToBeTried => "trying",
+        }
+    }
+}
+
+impl Known {
+    pub fn new(config: Server) -> Known {
+        Known {
+            config,
+            state: State::Up,
+            counters: Counters::default(),
+            unanswered: 0,
+            since: Time::ZERO,
+            round_trip: None,
+        }
+    }
+
+    /// It has answered; true if it was not up.
+    pub fn answer(&mut self, took: Duration, now: Time) -> bool {
+        self.counters.answers += 1;
+        self.unanswered = 0;
+        self.round_trip = Some(took);
+        self.enter(State::Up, now)
+    }
+
+    /// A request has ended without answer; true if it is dead from now on.
+    pub fn miss(&mut self, now: Time) -> bool {
+        self.counters.unanswered += 1;
+        self.unanswered = self.unanswered.saturating_add(1);
+        let dies = match self.state {
+            State::Up => self.unanswered >= self.config.dead_after,
+            State::Tried => true,
+            State::Dead | State::ToBeTried => false,
+        };
+        if dies {
+            self.counters.deaths += u64::from(self.state == State::Up);
+            self.enter(State::Dead, now);
+        }
+        dies
+    }
+
+    /// Whether it takes requests: it is up, or the next one is to find out whether it is.
+    pub fn takes(&self) -> bool {
+        let is_to_be_tried = self.state == State::ToBeTried && !self.config.has_status;
+        self.state == State::Up || is_to_be_tried
+    }
+
+    /// Enters a state; true if it was in another one.
+    pub fn enter(&mut self, state: State, now: Time) -> bool {
+        let has_changed = self.state != state;
+        if has_changed {
+            (self.state, self.since) = (state, now);
+        }
+        has_changed
+    }
+
+    /// What an operator sees of it.
+    pub fn neighbour(&self, now: Time) -> Neighbour {
+        let Counters { requests, answers, unanswered, .. } = self.counters;
+        Neighbour {
+            protocol: "radius",
+            interface: String::new(),
+            address: self.config.address.to_string(),
+            state: self.state.name().to_owned(),
+            since: Some(now.since(self.since)),
+            detail: format!("{requests} requests, {answers} answers, {unanswered} unanswered"),
+        }
+    }
+
+    pub fn view(&self) -> View {
+        let Known { state, since, round_trip, counters, .. } = *self;
+        View { address: self.config.address, state, since, round_trip, counters }
+    }
+}

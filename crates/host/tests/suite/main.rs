@@ -27,6 +27,8 @@ mod netlink;
 
 mod observer;
 
+mod pppoe;
+
 mod probe;
 
 mod raw;

@@ -61,11 +61,12 @@ pub fn examples() -> Vec<Vec<u8>> {
         payload(0x80fd, 1, 1, &[]),
     ];
     // What the machine sends first is answered by what an own session of the same seed would ask.
-    let opened = [answer_of(3), vec![request.clone()]].concat();
     let mut all = Vec::new();
     for last in [login, challenge, response, v4, v6].into_iter().chain(others) {
-        let steps = [&opened[..], &[asked.clone(), last]].concat();
         for session in 0..SESSIONS as u8 {
+            let asked = if session == 2 { &asked } else { &request };
+            let opened = [answer_of(session.into()), vec![asked.clone()]].concat();
+            let steps = [opened, vec![last.clone()]].concat();
             let one = |payload: &Vec<u8>| {
                 [&[payload.len() as u8, session, 1][..], payload.as_slice()].concat()
             };

@@ -1,7 +1,7 @@
 //! This side proves who it is: the side that is asked, of PAP (RFC 1334 section 2) and CHAP (RFC
 //! 1994).
 
-use protocol_kit::Time;
+use protocol_kit::{Secret, Time};
 
 use crate::authenticator::counted;
 use crate::config::{Identity, Method};
@@ -15,7 +15,7 @@ pub(crate) struct Prover {
     method: Method,
     id: u8,
     /// What was said last, to be said again: a request of PAP, a response of CHAP.
-    said: Vec<u8>,
+    said: Secret,
     tries: u8,
     timer: Option<Time>,
     is_done: bool,
@@ -38,7 +38,7 @@ impl Prover {
         let mut this = Prover {
             method,
             id: 0,
-            said: Vec::new(),
+            said: Secret(Vec::new()),
             tries: TRIES_MAX,
             timer: None,
             is_done: false,
@@ -46,7 +46,7 @@ impl Prover {
         if method == Method::Pap {
             let Identity { name, secret, .. } = identity;
             let (name_len, secret_len) = ([name.len() as u8], [secret.0.len() as u8]);
-            this.said = [&name_len[..], name, &secret_len, &secret.0].concat();
+            this.said = Secret([&name_len[..], name, &secret_len, &secret.0].concat());
             this.say(out);
         }
         this
@@ -81,7 +81,7 @@ impl Prover {
             out.counters.malformed += 1;
             return Heard::Nothing;
         };
-        let has_said = !self.said.is_empty() && id == self.id;
+        let has_said = !self.said.0.is_empty() && id == self.id;
         match (self.method, code) {
             (Method::ChapMd5, chap::CHALLENGE) => {
                 let Some((challenge, _)) = counted(data).filter(|(value, _)| !value.is_empty())
@@ -90,7 +90,7 @@ impl Prover {
                     return Heard::Nothing;
                 };
                 let response = chap_response(id, &identity.secret.0, challenge);
-                self.said = [&[16][..], &response, &identity.name].concat();
+                self.said = Secret([&[16][..], &response, &identity.name].concat());
                 (self.id, self.tries) = (id, TRIES_MAX);
                 self.say(out);
                 Heard::Nothing
@@ -120,7 +120,7 @@ impl Prover {
             Method::Pap => pap::REQUEST,
             Method::ChapMd5 => chap::RESPONSE,
         };
-        out.send(self.method.protocol(), Packet { code, id: self.id, data: &self.said });
+        out.send(self.method.protocol(), Packet { code, id: self.id, data: &self.said.0 });
     }
 }
 

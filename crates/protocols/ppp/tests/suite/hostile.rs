@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol_kit::{Input, Machine, Random, Time};
+use protocol_kit::{Input, Machine, Protocol, Random, Time};
 use protocol_ppp::machine::OUTPUTS_MAX;
 use protocol_ppp::packet::{Packet, code, protocol};
 use protocol_ppp::{Answer, Command, Config, Method, Ppp};
@@ -85,6 +85,29 @@ fn malformed(random: &mut Random) -> Vec<u8> {
         }
     }
     payload
+}
+
+#[test]
+fn promises_hold_for_damaged_examples() {
+    const SEED: u64 = 7;
+    println!("seed {SEED}");
+    let mut random = Random::new(SEED);
+    let Protocol { fuzz, examples, .. } = protocol_ppp::PROTOCOL;
+    let examples = examples();
+    examples.iter().for_each(|example| fuzz(example));
+    for _ in 0..20_000 {
+        let mut input = examples[random.below(examples.len() as u64) as usize].clone();
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(input.len() as u64) as usize;
+            match random.below(4) {
+                0 => input.truncate(at.max(1)),
+                1 => input.insert(at, random.bits() as u8),
+                2 => input[at] ^= 1 << random.below(8),
+                _ => input[at] = random.bits() as u8,
+            }
+        }
+        fuzz(&input);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What must not pass: malformed packets change nothing but counters, and memory is bounded.
 
-use protocol_kit::{Machine, Random};
+use protocol_kit::{Machine, Protocol, Random};
 use protocol_pppoe::machine::OUTPUTS_MAX;
 use protocol_pppoe::packet::{Packet, code};
 use protocol_pppoe::tags::kind;
@@ -72,6 +72,29 @@ fn each_kind_of_nonsense_has_its_counter() {
     assert_eq!((counters.session_id, counters.malformed), (3, 4));
     assert_eq!((counters.destination, counters.oversize), (1, 1));
     assert_eq!((one.sent.len(), one.said.len()), (0, 0));
+}
+
+#[test]
+fn promises_hold_for_damaged_examples() {
+    const SEED: u64 = 7;
+    println!("seed {SEED}");
+    let mut random = Random::new(SEED);
+    let Protocol { fuzz, examples, .. } = protocol_pppoe::PROTOCOL;
+    let examples = examples();
+    examples.iter().for_each(|example| fuzz(example));
+    for _ in 0..20_000 {
+        let mut input = examples[random.below(examples.len() as u64) as usize].clone();
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(input.len() as u64) as usize;
+            match random.below(4) {
+                0 => input.truncate(at.max(1)),
+                1 => input.insert(at, random.bits() as u8),
+                2 => input[at] ^= 1 << random.below(8),
+                _ => input[at] = random.bits() as u8,
+            }
+        }
+        fuzz(&input);
+    }
 }
 
 #[test]

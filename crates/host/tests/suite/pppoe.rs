@@ -1,6 +1,7 @@
 //! The access concentrator over the kernel's packet sockets, with rp-pppoe's `pppoe-discovery` as
 //! the host.
 
+use std::io::Read;
 use std::process::Command;
 use std::time::Duration;
 
@@ -63,16 +64,18 @@ impl Machine for OnEthernet {
 
 /// What `pppoe-discovery` says, and whether it has found somebody, while the host turns.
 fn discover(host: &mut Host<OnEthernet>, far: &Namespace, arguments: &[&str]) -> (bool, String) {
-    let file = tempfile::NamedTempFile::new().expect("a file");
     let mut command = Command::new("/usr/sbin/pppoe-discovery");
-    command.args(["-I", "eth0"]).args(arguments);
-    command.stdout(file.reopen().expect("a file"));
+    // It listens for as long as it is told, also when somebody has answered.
+    command.args(["-I", "eth0", "-a", "1", "-t", "2"]).args(arguments);
     let mut child = far.spawn(command).expect("it starts");
     until("the end of pppoe-discovery", || {
         host.turn(Duration::from_millis(20)).expect("it turns");
         child.ended()
     });
-    let text = std::fs::read_to_string(file.path()).expect("what it says");
+    let mut text = String::new();
+    let (said, complaint) = child.output();
+    said.expect("its output").read_to_string(&mut text).expect("what it says");
+    complaint.expect("its output").read_to_string(&mut text).expect("what it says");
     (text.contains("AC-Ethernet-Address"), text)
 }
 
@@ -103,7 +106,7 @@ fn pppoe_discovery_finds_the_access_concentrator() {
         let (is_found, text) = discover(&mut host, &far, &["-S", "internet", "-W", "c0ffee"]);
         assert!(is_found, "{text}");
         // Nobody answers for what there is not.
-        let (is_found, text) = discover(&mut host, &far, &["-S", "other", "-a", "1", "-t", "1"]);
+        let (is_found, text) = discover(&mut host, &far, &["-S", "other"]);
         assert!(!is_found, "{text}");
         let counters = host.machine().ac.counters();
         assert_eq!((counters.offered, counters.other_service, counters.malformed), (2, 1, 0));

@@ -10,7 +10,8 @@
 //! configured with, [`control`] is what the owner says and hears, [`counters`] counts, `outbox` is
 //! what a session has at hand, `layer` what a protocol tells the negotiation: `lcp`, `ipcp` and
 //! `ipv6cp`. `negotiation` is that of all three, `authenticator` and `prover` are both sides of
-//! PAP and CHAP, `session` joins them, [`machine`] has all sessions, [`redact`] hides secrets.
+//! PAP and CHAP, `session` joins them, `network` is its part of IPv4 and IPv6, [`machine`] has all
+//! sessions, [`redact`] hides secrets.
 
 pub mod packet;
 
@@ -43,6 +44,8 @@ mod authenticator;
 mod prover;
 
 mod session;
+
+mod network;
 
 pub mod machine;
 

@@ -19,30 +19,30 @@ use crate::prover::{Heard, Prover};
 /// A session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    config: Arc<Config>,
-    phase: Phase,
-    lcp: Negotiation<Lcp>,
+    pub config: Arc<Config>,
+    pub phase: Phase,
+    pub lcp: Negotiation<Lcp>,
     /// The side that asks the peer who it is.
-    authenticator: Option<Box<Authenticator>>,
+    pub authenticator: Option<Box<Authenticator>>,
     /// The side that the peer asks.
-    prover: Option<Box<Prover>>,
-    v4: Option<Negotiation<Ipcp>>,
-    v6: Option<Negotiation<Ipv6cp>>,
+    pub prover: Option<Box<Prover>>,
+    pub v4: Option<Negotiation<Ipcp>>,
+    pub v6: Option<Negotiation<Ipv6cp>>,
     /// What the owner has answered.
-    network: Option<Network>,
+    pub network: Option<Network>,
     /// The question that the owner has not answered.
-    question: Option<u32>,
+    pub question: Option<u32>,
     /// Whether the owner knows of more than that there is a session.
-    is_told: bool,
+    pub is_told: bool,
     /// Why it ends, if it does.
-    reason: Option<Reason>,
+    pub reason: Option<Reason>,
     /// Until when a network protocol has to be open.
-    until: Option<Time>,
+    pub until: Option<Time>,
     /// When the peer is asked whether it is there, and how often it has not answered.
-    echo: Option<Time>,
-    unanswered: u8,
+    pub echo: Option<Time>,
+    pub unanswered: u8,
     /// Times that something was negotiated anew.
-    reopenings: u8,
+    pub reopenings: u8,
     /// Whether it is over.
     pub is_over: bool,
 }
@@ -263,7 +263,7 @@ impl Session {
         }
     }
 
-    fn hear_link(&mut self, signals: Signals, out: &mut Outbox<'_>) {
+    pub fn hear_link(&mut self, signals: Signals, out: &mut Outbox<'_>) {
         let Signals { is_up, is_down, is_finished, reason } = signals;
         self.reason = self.reason.or(reason);
         if is_down {
@@ -299,7 +299,7 @@ impl Session {
         }
     }
 
-    fn count_reopening(&mut self, out: &mut Outbox<'_>) {
+    pub fn count_reopening(&mut self, out: &mut Outbox<'_>) {
         self.reopenings += 1;
         if self.reopenings > REOPENINGS_MAX {
             self.close(Reason::Restless, out);
@@ -371,106 +371,6 @@ impl Session {
         out.reports.push_back(Report::Asked { session, question, link, credentials });
     }
 
-    /// Negotiates network protocols, if both sides know who the other is.
-    fn begin_network(&mut self, out: &mut Outbox<'_>) {
-        let is_known = self.authenticator.as_ref().is_none_or(|one| one.is_done());
-        let has_proven = self.prover.as_ref().is_none_or(|one| one.is_done());
-        let Some(network) = self.network.filter(|_| is_known && has_proven) else { return };
-        if self.phase != Phase::Authenticate {
-            return;
-        }
-        self.phase = Phase::Network;
-        self.v4 = network.v4.map(|v4| Negotiation::new(Ipcp::new(v4)));
-        let is_wide = self.lcp.layer.link().mtu >= IPV6_MTU_MIN;
-        let v6 = network.v6.filter(|_| is_wide);
-        self.v6 = v6.map(|v6| Negotiation::new(Ipv6cp::new(v6, out.draws)));
-        if let Some(v4) = &mut self.v4 {
-            v4.begin(out);
-        }
-        if let Some(v6) = &mut self.v6 {
-            v6.begin(out);
-        }
-        self.review(out);
-    }
-
-    fn hear_v4(&mut self, signals: Signals, out: &mut Outbox<'_>) {
-        let session = out.session;
-        if signals.is_down {
-            out.reports.push_back(Report::V4Down { session });
-        }
-        if signals.is_up
-            && let Some(v4) = &self.v4
-        {
-            let (link, addresses) = (self.lcp.layer.link(), v4.layer.agreed());
-            out.reports.push_back(Report::V4Up { session, link, addresses });
-        }
-        self.hear_network(signals, out);
-    }
-
-    fn hear_v6(&mut self, signals: Signals, out: &mut Outbox<'_>) {
-        let session = out.session;
-        if signals.is_down {
-            out.reports.push_back(Report::V6Down { session });
-        }
-        if signals.is_up
-            && let Some(v6) = &self.v6
-        {
-            let (link, Ipv6cp { local, remote, .. }) = (self.lcp.layer.link(), &v6.layer);
-            let (local, remote) = (*local, *remote);
-            out.reports.push_back(Report::V6Up { session, link, local, remote });
-        }
-        self.hear_network(signals, out);
-    }
-
-    fn hear_network(&mut self, signals: Signals, out: &mut Outbox<'_>) {
-        if signals.is_up {
-            (self.is_told, self.until) = (true, None);
-        }
-        if signals.is_down && signals.reason.is_none() {
-            self.count_reopening(out);
-        }
-        self.review(out);
-    }
-
-    /// Ends the session when no network protocol is open, and none can be any more.
-    fn review(&mut self, out: &mut Outbox<'_>) {
-        let is_alive = |state: State| state >= State::ReqSent;
-        let has_v4 = self.v4.as_ref().is_some_and(|v4| is_alive(v4.state()));
-        let has_v6 = self.v6.as_ref().is_some_and(|v6| is_alive(v6.state()));
-        if self.phase == Phase::Network && !has_v4 && !has_v6 {
-            self.close(Reason::NoNetwork, out);
-        }
-    }
-
-    /// The peer does not know a protocol (RFC 1661 section 5.7).
-    fn lose_protocol(&mut self, number: u16, out: &mut Outbox<'_>) {
-        let session = out.session;
-        match number {
-            protocol::LCP => {
-                let signals = self.lcp.is_rejected(true, out);
-                self.hear_link(signals, out);
-            }
-            protocol::IPCP => {
-                if self.is_v4_up() {
-                    out.reports.push_back(Report::V4Down { session });
-                }
-                self.v4 = None;
-                self.review(out);
-            }
-            protocol::IPV6CP => {
-                if self.is_v6_up() {
-                    out.reports.push_back(Report::V6Down { session });
-                }
-                self.v6 = None;
-                self.review(out);
-            }
-            protocol::PAP | protocol::CHAP if self.phase == Phase::Authenticate => {
-                self.close(Reason::Unproven, out);
-            }
-            _ => out.counters.stale += 1,
-        }
-    }
-
     /// Tells the peer that its protocol is not known.
     fn reject(&mut self, payload: &[u8], out: &mut Outbox<'_>) {
         out.counters.protocols += 1;
@@ -503,11 +403,11 @@ impl Session {
         }
     }
 
-    fn is_v4_up(&self) -> bool {
+    pub fn is_v4_up(&self) -> bool {
         self.v4.as_ref().is_some_and(|v4| v4.state() == State::Opened)
     }
 
-    fn is_v6_up(&self) -> bool {
+    pub fn is_v6_up(&self) -> bool {
         self.v6.as_ref().is_some_and(|v6| v6.state() == State::Opened)
     }
 }
@@ -517,9 +417,6 @@ fn read<'a>(bytes: &'a [u8], out: &mut Outbox<'_>) -> Option<Packet<'a>> {
     out.counters.malformed += u64::from(packet.is_none());
     packet
 }
-
-/// The least MTU of IPv6 (RFC 8200 section 5).
-const IPV6_MTU_MIN: u16 = 1280;
 
 /// Times that a session may negotiate something anew.
 pub(crate) const REOPENINGS_MAX: u8 = 16;

@@ -20,7 +20,7 @@ pub struct Wanted {
     pub host_uniq: Vec<u8>,
     /// Most bytes that PPP may carry here; above 1,492 it is asked for.
     pub max_payload: u16,
-    /// What an access node on the way would add of the line (TR-101): circuit and remote identifier.
+    /// What an access node would add of the line (TR-101): circuit and remote identifier.
     pub line: Option<(Vec<u8>, Vec<u8>)>,
     /// Time until a request is sent again; it doubles with each.
     pub retry: Duration,

@@ -1,4 +1,5 @@
-//! The body of the fuzz target: any packets of any hosts, to an access concentrator of small limits.
+//! The body of the fuzz target: any packets of any hosts, to an access concentrator with small
+//! limits.
 
 use std::time::Duration;
 

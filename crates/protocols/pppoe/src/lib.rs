@@ -7,8 +7,8 @@
 //! ```
 //! The files in reading order: [`packet`] and [`tags`] are the codec, [`config`] is what an owner
 //! configures, [`control`] is what it says and hears, [`counters`] counts, `cookie` makes cookies,
-//! `sessions` are those that there are, [`machine`] is the access concentrator, [`client`] the other
-//! side.
+//! `sessions` are those that there are, [`machine`] is the access concentrator, [`client`] the
+//! other side.
 
 pub mod packet;
 

@@ -256,6 +256,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("function-*", &["model-kit"]),
     ("protocol-*", &["simulation"]),
+    ("protocol-pppoe", &["protocol-ppp"]),
     (
         "host",
         &[
@@ -263,6 +264,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
             "protocol-bfddp",
             "protocol-fpm",
             "protocol-netlink",
+            "protocol-pppoe",
             "protocol-radius",
             "protocol-vrrp",
             "simulation",

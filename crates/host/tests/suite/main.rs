@@ -29,6 +29,8 @@ mod netlink;
 
 mod observer;
 
+mod pppoe;
+
 mod probe;
 
 mod raw;

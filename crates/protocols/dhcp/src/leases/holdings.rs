@@ -153,8 +153,8 @@ impl Leases {
         None
     }
 
-    /// Lets what is held by an identity association live from now on, `only` one of it or all; tells
-    /// whether there is something.
+    /// Lets what is held by an identity association live from now on, `only` one of it or all;
+    /// tells whether there is something.
     pub fn renew(
         &mut self,
         number: u32,

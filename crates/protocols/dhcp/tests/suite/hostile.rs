@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol_dhcp::{Command, Counters, Rate, Rates, Report, v4, v6};
+use protocol_dhcp::{Command, Counters, Rate, Rates, Report, fuzz, v4, v6};
 use protocol_kit::Random;
 
 use crate::client4::{ACK, DISCOVER, Message4, NAK, OFFER, REQUEST};
@@ -89,6 +89,30 @@ fn a_million_malformed_messages_change_nothing_but_a_counter() {
     damaged(&mut lines, &good, ANYBODY6, &mut random, |bytes| v6::Relayed::parse(bytes).is_err());
     assert!(lines.machine.counters().malformed >= COUNT);
     assert_eq!((lines.machine.leases(), lines.machine.pools().held()), (1, 1));
+}
+
+#[test]
+fn no_damage_breaks_a_promise() {
+    let seed = 0xf022;
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    let examples = fuzz::examples();
+    examples.iter().for_each(|example| fuzz::fuzz(example));
+    for _ in 0..30_000 {
+        let mut bytes = examples[random.below(examples.len() as u64) as usize].clone();
+        for _ in 0..random.below(6) {
+            let at = random.below(bytes.len() as u64) as usize;
+            match random.below(3) {
+                0 => _ = bytes.remove(at),
+                1 => bytes.insert(at, random.bits() as u8),
+                _ => bytes[at] = random.bits() as u8,
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        fuzz::fuzz(&bytes);
+    }
 }
 
 fn damaged<M: protocol_dhcp::Access<Command = Command, Report = Report>>(

@@ -9,6 +9,7 @@ pub const PROTOCOLS: &[Protocol] = &[
     protocol_bfddp::PROTOCOL,
     protocol_bgp::PROTOCOL,
     protocol_bmp::PROTOCOL,
+    protocol_dhcp::PROTOCOL,
     protocol_fpm::PROTOCOL,
     protocol_mrt::PROTOCOL,
     protocol_netlink::PROTOCOL,

@@ -1,0 +1,66 @@
+//! The lines of clients: what comes from them and what goes to them, as payloads of UDP. What lies
+//! around that, tags of VLANs or a session of PPP, is the owner's.
+
+use std::net::IpAddr;
+
+use protocol_kit::Machine;
+
+/// A line of the access network, by the owner's number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Line(pub u32);
+
+/// A MAC address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// Everybody's.
+    pub const BROADCAST: Mac = Mac([0xff; 6]);
+}
+
+/// A datagram that came from a line, to the port of servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The line.
+    pub line: Line,
+    /// The source of its frame.
+    pub mac: Mac,
+    /// Its source.
+    pub from: IpAddr,
+    /// Its destination.
+    pub to: IpAddr,
+    /// Its payload.
+    pub bytes: Vec<u8>,
+}
+
+/// A datagram that goes to a line, from the port of servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The line.
+    pub line: Line,
+    /// The destination of its frame.
+    pub mac: Mac,
+    /// Its source.
+    pub from: IpAddr,
+    /// Its destination.
+    pub to: IpAddr,
+    /// Its destination port.
+    pub port: u16,
+    /// Its payload.
+    pub bytes: Vec<u8>,
+}
+
+/// A machine that speaks with clients.
+pub trait Access: Machine {
+    /// The port of servers.
+    const PORT: u16;
+
+    /// Makes a command of what was heard.
+    fn heard(heard: Heard) -> Self::Command;
+
+    /// What a report says to a line.
+    ///
+    /// # Errors
+    /// The report, if it is for the owner.
+    fn said(report: Self::Report) -> Result<Said, Self::Report>;
+}

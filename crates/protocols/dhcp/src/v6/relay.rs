@@ -1,0 +1,389 @@
+//! A relay agent of DHCPv6 (RFC 8415 section 19) that knows sessions, as that of version 4 does.
+//!
+//! What it has to know for an answer travels with the message: the Interface-Id holds line and MAC
+//! address of the client, and servers send it back (section 19.3).
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use protocol_kit::{Arrival, Input, Machine, Output, Time};
+
+use crate::access::{Access, Heard, Line, Mac, Said};
+use crate::asking::{Asking, SERVERS_MAX};
+use crate::config::Config;
+use crate::control::{Client, Command, Identifier, LeaseId, Report, Why};
+use crate::counters::Counters;
+use crate::lease::{Held, Holding, Stage};
+use crate::leases::{Leases, Next, NotMade};
+use crate::octets::array;
+use crate::pools::Return;
+use crate::prefix::{Kind, Prefix};
+use crate::record::NotRestored;
+use crate::v6::clients::{CLIENT_PORT, SERVER_PORT, check, client, words};
+use crate::v6::message::{Hop, Message, RELAYS_MAX, Relayed, code, kind};
+use crate::v6::writer::Writer;
+
+/// What a relay of DHCPv6 is known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// Its address towards servers.
+    pub own: Ipv6Addr,
+    /// An address of the clients' links, by which servers choose their pools.
+    pub link: Ipv6Addr,
+    /// Its address on lines, a link-local one.
+    pub on_lines: Ipv6Addr,
+    /// The servers, by their places.
+    pub servers: Vec<Ipv6Addr>,
+    /// The enterprise number of remote identifiers (RFC 4649).
+    pub enterprise: u32,
+}
+
+/// The relay.
+#[derive(Debug)]
+pub struct Relay {
+    leases: Leases,
+    asking: Asking,
+    addresses: Addresses,
+    /// Circuit and remote identifier of lines that have names.
+    names: BTreeMap<Line, (Vec<u8>, Vec<u8>)>,
+}
+
+/// What of a message of a server a client is to have.
+struct Given {
+    kind: Kind,
+    iaid: u32,
+    prefix: Prefix,
+    valid: u32,
+}
+
+impl Machine for Relay {
+    type Command = Command;
+    type Report = Report;
+
+    fn input(&mut self, now: Time, input: Input<'_, Command>) {
+        match input {
+            Input::Command(Command::Heard(heard)) => self.hear(heard, now),
+            Input::Command(Command::Name(line, circuit, remote)) => {
+                let fits = circuit.len().max(remote.len()) <= NAME_MAX;
+                if fits && (self.names.len() < NAMES_MAX || self.names.contains_key(&line)) {
+                    self.names.insert(line, (circuit, remote));
+                }
+            }
+            Input::Command(command) => match self.leases.obey(command, now) {
+                Next::Nothing | Next::Refuse(_) => {}
+                Next::Process(heard) => self.process(heard, now),
+            },
+            Input::Arrival(Arrival::Datagram { from, bytes, .. }) => self.answer(from, bytes, now),
+            Input::Arrival(Arrival::Failed { .. }) => self.asking.failed(now),
+            Input::Arrival(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Output<Report>> {
+        self.asking.poll(now).or_else(|| self.leases.poll(now))
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.asking.deadline().into_iter().chain(self.leases.deadline()).min()
+    }
+}
+
+impl Access for Relay {
+    const PORT: u16 = SERVER_PORT;
+
+    fn heard(heard: Heard) -> Command {
+        Command::Heard(heard)
+    }
+
+    fn said(report: Report) -> Result<Said, Report> {
+        match report {
+            Report::Said(said) => Ok(said),
+            report => Err(report),
+        }
+    }
+}
+
+impl Relay {
+    /// Creates a relay. The pools of the configuration keep what servers must not give.
+    ///
+    /// # Errors
+    /// [`NotMade`].
+    pub fn new(config: Config, addresses: Addresses) -> Result<Relay, NotMade> {
+        if !(1..=SERVERS_MAX).contains(&addresses.servers.len()) {
+            return Err(NotMade::Servers(SERVERS_MAX));
+        }
+        let local = SocketAddr::new(addresses.own.into(), SERVER_PORT);
+        let servers = addresses.servers.iter();
+        let servers = servers.map(|server| SocketAddr::new((*server).into(), SERVER_PORT));
+        Ok(Relay {
+            leases: Leases::new(config, true)?,
+            asking: Asking::new(local, servers),
+            addresses,
+            names: BTreeMap::new(),
+        })
+    }
+
+    /// Returns the counters.
+    pub fn counters(&self) -> Counters {
+        self.leases.counters
+    }
+
+    /// Returns the number of leases, requests for one among them.
+    pub fn leases(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// Returns a lease as bytes that outlive a restart; `None` of one that holds nothing.
+    pub fn record(&self, lease: LeaseId) -> Option<Vec<u8>> {
+        self.leases.record(lease)
+    }
+
+    /// Takes a lease of an earlier life up again.
+    ///
+    /// # Errors
+    /// [`NotRestored`].
+    pub fn restore(&mut self, now: Time, record: &[u8]) -> Result<LeaseId, NotRestored> {
+        self.leases.restore(record, now)
+    }
+
+    fn hear(&mut self, heard: Heard, now: Time) {
+        if !self.leases.admit(heard.line, heard.mac, now) {
+            return;
+        }
+        let counters = &mut self.leases.counters;
+        if !check(&heard, self.leases.config.trusts_access_nodes, counters) {
+            return;
+        }
+        // Section 19.1.2.
+        if Hop::parse(&heard.bytes).is_ok_and(|hop| usize::from(hop.hops) >= RELAYS_MAX) {
+            counters.hops += 1;
+            return;
+        }
+        counters.received += 1;
+        self.process(heard, now);
+    }
+
+    /// Passes a message of a client on, or one of a server, as far as its lease allows.
+    fn process(&mut self, heard: Heard, now: Time) {
+        let bytes = heard.bytes.clone();
+        if matches!(bytes.first(), Some(&kind::RELAY_REPLY)) {
+            return self.hand_over(&bytes, heard, now);
+        }
+        let Ok(relayed) = Relayed::parse(&bytes) else { return };
+        let message = relayed.message;
+        match message.kind {
+            kind::SOLICIT | kind::REQUEST | kind::RENEW | kind::REBIND => {
+                let Some(client) = client(&relayed, &heard) else { return };
+                let known = self.leases.known(client, || words(&relayed), heard, now);
+                let Some((number, heard)) = known else { return };
+                if let Some(note) = self.leases.note_mut(number) {
+                    note.xid = Some(xid(&message));
+                }
+                self.forward(&heard, now);
+            }
+            kind::RELEASE | kind::DECLINE => {
+                self.forward(&heard, now);
+                self.give_up(&relayed, &heard, now);
+            }
+            // What needs no lease.
+            _ => self.forward(&heard, now),
+        }
+    }
+
+    fn give_up(&mut self, relayed: &Relayed<'_>, heard: &Heard, now: Time) {
+        let found = client(relayed, heard).and_then(|client| self.leases.find(&client));
+        let Some(number) = found else {
+            self.leases.counters.unknown += 1;
+            return;
+        };
+        let message = relayed.message;
+        let mut gone: Vec<Prefix> = Vec::new();
+        for ia in message.options.ias() {
+            let lease = self.leases.lease(number);
+            let of_ia = lease.iter().flat_map(|lease| &lease.holdings);
+            let of_ia = of_ia.filter(|one| (one.kind, one.iaid) == (ia.kind, ia.iaid));
+            gone.extend(
+                of_ia
+                    .map(|one| one.prefix)
+                    .filter(|prefix| ia.leaves().any(|leaf| leaf.prefix == Some(*prefix))),
+            );
+        }
+        if gone.is_empty() {
+            return;
+        }
+        let how = match message.kind {
+            kind::DECLINE => (Return::Declined, Why::Declined),
+            _ => (Return::Released, Why::Released),
+        };
+        self.leases.counters.declined +=
+            if how.0 == Return::Declined { gone.len() as u64 } else { 0 };
+        self.leases.release(number, |one| gone.contains(&one.prefix), how, now);
+    }
+
+    /// Sends a Relay-forward to every server (section 19.1).
+    fn forward(&mut self, heard: &Heard, now: Time) {
+        let IpAddr::V6(peer) = heard.from else { return };
+        let hops = Hop::parse(&heard.bytes).map_or(0, |hop| hop.hops + 1);
+        let mut relay = Writer::relay(kind::RELAY_FORWARD, hops, self.addresses.link, peer);
+        let (circuit, remote) = self.names.get(&heard.line).cloned().unwrap_or_default();
+        let place = [&heard.line.0.to_be_bytes()[..], &heard.mac.0, &circuit].concat();
+        relay.put(code::INTERFACE, &place);
+        if !remote.is_empty() {
+            let enterprise = self.addresses.enterprise.to_be_bytes();
+            relay.put(code::REMOTE, &[&enterprise[..], &remote].concat());
+        }
+        let before = relay.len();
+        relay.put(code::RELAY_MESSAGE, &heard.bytes);
+        if relay.len() == before {
+            // It leaves no room for what is put around it.
+            self.leases.counters.malformed += 1;
+            return;
+        }
+        let bytes = relay.finish();
+        for place in self.asking.places() {
+            if let Some(departure) = self.asking.ask(place, bytes.clone(), now) {
+                self.leases.counters.forwarded += 1;
+                self.leases.depart(departure);
+            }
+        }
+    }
+
+    /// Takes in what a server has sent (section 19.2).
+    fn answer(&mut self, from: SocketAddr, bytes: &[u8], now: Time) {
+        let counters = &mut self.leases.counters;
+        let Some(place) = self.asking.place(from) else {
+            counters.stranger += 1;
+            return;
+        };
+        let Ok(hop) = Hop::parse(bytes) else {
+            counters.malformed += 1;
+            return;
+        };
+        if hop.kind != kind::RELAY_REPLY || hop.link != self.addresses.link {
+            counters.loops += 1;
+            return;
+        }
+        let interface = hop.options.get(code::INTERFACE).filter(|id| id.len() >= PLACE_LEN);
+        let Some(interface) = interface else {
+            counters.unsolicited += 1;
+            return;
+        };
+        let Ok(inner) = Relayed::parse(hop.inner) else {
+            counters.malformed += 1;
+            return;
+        };
+        if !matches!(inner.message.kind, kind::ADVERTISE | kind::REPLY) {
+            counters.unsupported += 1;
+            return;
+        }
+        let heard = Heard {
+            line: Line(u32::from_be_bytes(array(interface, 0))),
+            mac: Mac(array(interface, 4)),
+            from: from.ip(),
+            to: self.addresses.own.into(),
+            bytes: bytes.to_vec(),
+        };
+        let has_any = given(&inner.message).next().is_some();
+        let number = self.number(&inner.message, &heard);
+        let lease = number.and_then(|number| self.leases.lease(number));
+        let is_asked = lease.is_some_and(|lease| lease.note.xid == Some(xid(&inner.message)));
+        let is_starting = lease.is_some_and(|lease| lease.stage == Stage::Starting);
+        // Without anything in it, it may answer what needs no lease.
+        if has_any && !is_asked {
+            self.leases.counters.unsolicited += 1;
+            return;
+        }
+        self.asking.answered(place);
+        self.leases.counters.answered += 1;
+        if is_starting && has_any {
+            self.leases.counters.superseded += 1;
+            return;
+        }
+        self.process(heard, now);
+    }
+
+    /// Hands a message of a server to its client: a Reply when its session is up.
+    fn hand_over(&mut self, bytes: &[u8], heard: Heard, now: Time) {
+        let Ok(hop) = Hop::parse(bytes) else { return };
+        let Ok(inner) = Relayed::parse(hop.inner) else { return };
+        let message = inner.message;
+        let number = self.number(&message, &heard);
+        let heard = match number.filter(|_| message.kind == kind::REPLY) {
+            Some(number) => match self.take_over(&message, number, heard, now) {
+                Some(heard) => heard,
+                None => return,
+            },
+            None => heard,
+        };
+        let port = if inner.hops.is_empty() { CLIENT_PORT } else { SERVER_PORT };
+        self.leases.say(Said {
+            line: heard.line,
+            mac: heard.mac,
+            from: self.addresses.on_lines.into(),
+            to: hop.peer.into(),
+            port,
+            bytes: hop.inner.to_vec(),
+        });
+    }
+
+    /// Has the lease hold what a Reply gives; `None` while the client must wait for it.
+    fn take_over(
+        &mut self,
+        message: &Message<'_>,
+        number: u32,
+        heard: Heard,
+        now: Time,
+    ) -> Option<Heard> {
+        let (valid, gone): (Vec<Given>, Vec<Given>) = given(message).partition(|one| one.valid > 0);
+        for one in &valid {
+            if !self.leases.hold(number, (one.kind, one.iaid), (one.prefix, one.valid), now) {
+                return None;
+            }
+        }
+        let ias: Vec<(Kind, u32)> = valid.iter().map(|one| (one.kind, one.iaid)).collect();
+        let heard = self.leases.start(number, &ias, heard, now)?;
+        for one in &valid {
+            self.leases.renew(number, (one.kind, one.iaid), Some(one.prefix), one.valid, now);
+        }
+        if !valid.is_empty() {
+            self.leases.renewed(number);
+        }
+        let is_gone = |one: &Holding| {
+            one.stage == Held::Firm && gone.iter().any(|given| given.prefix == one.prefix)
+        };
+        if !gone.is_empty() {
+            self.leases.release(number, is_gone, (Return::Released, Why::Withdrawn), now);
+        }
+        Some(heard)
+    }
+
+    fn number(&self, message: &Message<'_>, heard: &Heard) -> Option<u32> {
+        let id = Identifier::new(message.client()?.to_vec())?;
+        self.leases.find(&Client { line: heard.line, mac: heard.mac, id })
+    }
+}
+
+/// What the identity associations of a message have.
+fn given(message: &Message<'_>) -> impl Iterator<Item = Given> {
+    message.options.ias().flat_map(|ia| {
+        let of_ia = ia.leaves().filter_map(move |leaf| {
+            let (kind, iaid, valid) = (ia.kind, ia.iaid, leaf.valid);
+            Some(Given { kind, iaid, prefix: leaf.prefix?, valid })
+        });
+        of_ia.collect::<Vec<_>>()
+    })
+}
+
+fn xid(message: &Message<'_>) -> u32 {
+    let [a, b, c] = message.xid;
+    u32::from_be_bytes([0, a, b, c])
+}
+
+/// Line and MAC address at the beginning of an Interface-Id.
+const PLACE_LEN: usize = 10;
+
+/// Longest name of a line.
+const NAME_MAX: usize = 120;
+
+/// Most lines with names.
+const NAMES_MAX: usize = 1 << 21;

@@ -262,6 +262,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "protocol-bfd",
             "protocol-bfddp",
+            "protocol-dhcp",
             "protocol-fpm",
             "protocol-netlink",
             "protocol-pppoe",

@@ -7,6 +7,8 @@ mod bfddp;
 
 mod chat;
 
+mod dhcp;
+
 mod equivalence;
 
 mod files;

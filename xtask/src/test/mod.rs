@@ -121,8 +121,8 @@ fn cargo(arguments: &str) -> Invocation {
     }
 }
 
-/// The same build by the compiler that lints, with warnings as errors: what `cargo clippy` has cargo
-/// call, and what it tells it. By itself it would read every crate a second time.
+/// The same build by the compiler that lints, with warnings as errors: what `cargo clippy` has
+/// cargo call, and what it tells it. By itself it would read every crate a second time.
 fn linting(build: Invocation) -> Invocation {
     build
         .variable("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")

@@ -1,6 +1,6 @@
 //! An access concentrator with PPP behind it, and hosts, in a simulated network that loses,
-//! repeats, delays and reorders, and whose nodes die: at the end each host has one session, and nobody has
-//! more.
+//! repeats, delays and reorders, and whose nodes die: at the end each host has one session, and
+//! nobody has more.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};

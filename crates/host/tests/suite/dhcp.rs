@@ -27,7 +27,7 @@ use crate::frr::until;
 /// A server or relay with an owner that says yes.
 struct Owned<M>(Framed<M>);
 
-impl<M: Access<Command = Command, Report = Report>> Machine for Owned<M> {
+impl<M: Access> Machine for Owned<M> {
     type Command = Command;
     type Report = Report;
 
@@ -121,7 +121,7 @@ fn logged(program: &str, arguments: &[&str], log: &Path) -> Program {
 }
 
 /// Turns a host until it has said something.
-fn turn_until<M: Access<Command = Command, Report = Report>>(
+fn turn_until<M: Access>(
     host: &mut Host<Owned<M>>,
     what: &str,
     mut is_it: impl FnMut(&Report) -> bool,
@@ -134,11 +134,7 @@ fn turn_until<M: Access<Command = Command, Report = Report>>(
 }
 
 /// Turns a host until a file says something.
-fn turn_until_said<M: Access<Command = Command, Report = Report>>(
-    host: &mut Host<Owned<M>>,
-    access: &Access4,
-    words: &str,
-) {
+fn turn_until_said<M: Access>(host: &mut Host<Owned<M>>, access: &Access4, words: &str) {
     until(words, || {
         host.turn(Duration::from_millis(20)).expect("it turns");
         access.events().lines().any(|line| line.starts_with(words)).then_some(())
@@ -195,7 +191,7 @@ fn server6() -> v6::Server {
 }
 
 /// Has a machine serve a client until both are done.
-fn serve<M: Access<Command = Command, Report = Report> + Send>(
+fn serve<M: Access + Send>(
     access: &Access4,
     machine: M,
     work: impl FnOnce(&mut Host<Owned<M>>) + Send,
@@ -445,7 +441,7 @@ fn dnsmasq_serves_behind_the_relay_of_version_6() {
 }
 
 /// As [`serve`], for a machine that has the port itself.
-fn run<M: Access<Command = Command, Report = Report> + Send>(
+fn run<M: Access + Send>(
     access: &Access4,
     machine: M,
     work: impl FnOnce(&mut Host<Owned<M>>) + Send,

@@ -1,10 +1,13 @@
-//! The servers of a relay: one socket for all of them, and which of them answer.
+//! The servers of a relay: one socket for all of them, which of them answer, and what they are told
+//! of lines.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use protocol_kit::{Departure, Opening, Output, Socket, Time};
 
+use crate::access::Line;
 use crate::control::Report;
 
 /// The servers, by their places.
@@ -15,6 +18,8 @@ pub(crate) struct Asking {
     /// When the socket is to be opened; `None` while it is open.
     open_at: Option<Time>,
     is_open: bool,
+    /// Circuit and remote identifier of lines that have names.
+    names: BTreeMap<Line, (Vec<u8>, Vec<u8>)>,
 }
 
 #[derive(Debug)]
@@ -33,7 +38,20 @@ impl Asking {
     pub fn new(local: SocketAddr, servers: impl Iterator<Item = SocketAddr>) -> Asking {
         let asked = |address| Asked { address, since: None, is_silent: false, has_answered: false };
         let servers = servers.map(asked).collect();
-        Asking { local, servers, open_at: Some(Time::ZERO), is_open: false }
+        Asking { local, servers, open_at: Some(Time::ZERO), is_open: false, names: BTreeMap::new() }
+    }
+
+    /// Gives a line names, unless they are too long or too many lines have some.
+    pub fn name(&mut self, line: Line, circuit: Vec<u8>, remote: Vec<u8>) {
+        let fits = circuit.len().max(remote.len()) <= NAME_MAX;
+        if fits && (self.names.len() < NAMES_MAX || self.names.contains_key(&line)) {
+            self.names.insert(line, (circuit, remote));
+        }
+    }
+
+    /// Circuit and remote identifier of a line; empty if it has none.
+    pub fn names(&self, line: Line) -> (Vec<u8>, Vec<u8>) {
+        self.names.get(&line).cloned().unwrap_or_default()
     }
 
     /// The places of all.
@@ -126,3 +144,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(1);
 
 const TTL: u8 = 64;
+
+/// Longest name of a line.
+const NAME_MAX: usize = 120;
+
+/// Most lines with names.
+const NAMES_MAX: usize = 1 << 21;

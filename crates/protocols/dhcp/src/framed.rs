@@ -14,6 +14,7 @@ use wire::ethernet::{self, MacAddr};
 use wire::{ipv4, ipv6, protocol, udp};
 
 use crate::access::{Access, Heard, Line, Mac, Said};
+use crate::control::{Command, Report};
 
 /// A server or relay with the interfaces that are its lines.
 #[derive(Debug)]
@@ -73,17 +74,17 @@ impl<M: Access> Framed<M> {
 }
 
 impl<M: Access> Machine for Framed<M> {
-    type Command = M::Command;
-    type Report = M::Report;
+    type Command = Command;
+    type Report = Report;
 
-    fn input(&mut self, now: Time, input: Input<'_, M::Command>) {
+    fn input(&mut self, now: Time, input: Input<'_, Command>) {
         match input {
             Input::Arrival(Arrival::Frame { socket, bytes, .. })
                 if self.place(socket).is_some() =>
             {
                 let line = self.place(socket).map(|place| self.places[place].line);
                 match line.and_then(|line| parse(bytes, line, M::PORT)) {
-                    Some(heard) => self.machine.input(now, Input::Command(M::heard(heard))),
+                    Some(heard) => self.machine.input(now, Input::Command(Command::Heard(heard))),
                     None => self.dropped += 1,
                 }
             }
@@ -96,7 +97,7 @@ impl<M: Access> Machine for Framed<M> {
         }
     }
 
-    fn poll(&mut self, now: Time) -> Option<Output<M::Report>> {
+    fn poll(&mut self, now: Time) -> Option<Output<Report>> {
         for place in 0..self.places.len() {
             if self.open[place].take_if(|at| *at <= now).is_some() {
                 let opening = opening(self.places[place].interface, M::PORT);
@@ -105,13 +106,10 @@ impl<M: Access> Machine for Framed<M> {
             }
         }
         while let Some(output) = self.machine.poll(now) {
-            let Output::Report(report) = output else { return Some(output) };
-            match M::said(report) {
-                Err(report) => return Some(Output::Report(report)),
-                Ok(said) => match self.frame(&said) {
-                    Some(departure) => return Some(Output::Departure(departure)),
-                    None => self.dropped += 1,
-                },
+            let Output::Report(Report::Said(said)) = output else { return Some(output) };
+            match self.frame(&said) {
+                Some(departure) => return Some(Output::Departure(departure)),
+                None => self.dropped += 1,
             }
         }
         None

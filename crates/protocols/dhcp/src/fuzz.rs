@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Time};
 
-use crate::access::{Heard, Line, Mac};
+use crate::access::{Access, Heard, Line, Mac};
 use crate::asking::SOCKET;
 use crate::config::{Class, Config};
 use crate::control::{Command, Grant, Report, Source};

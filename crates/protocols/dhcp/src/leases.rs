@@ -53,10 +53,10 @@ pub enum NotMade {
 
 /// Leases, pools, and what all servers and relays do alike.
 #[derive(Debug)]
-pub(crate) struct Leases {
-    pub config: Config,
-    pub counters: Counters,
-    pub pools: Pools,
+pub struct Leases {
+    pub(crate) config: Config,
+    pub(crate) counters: Counters,
+    pub(crate) pools: Pools,
     slots: Vec<Slot>,
     free: Vec<u32>,
     index: Tagged,
@@ -90,7 +90,7 @@ pub(crate) enum Next {
 
 impl Leases {
     /// None yet.
-    pub fn new(config: Config, is_v6: bool) -> Result<Leases, NotMade> {
+    pub(crate) fn new(config: Config, is_v6: bool) -> Result<Leases, NotMade> {
         if !(1..=OWNERS_MAX).contains(&config.leases_max) {
             return Err(NotMade::Leases);
         }
@@ -117,7 +117,7 @@ impl Leases {
     }
 
     /// Whether a message may come in, by the rates and by what waits to be polled.
-    pub fn admit(&mut self, line: Line, mac: Mac, now: Time) -> bool {
+    pub(crate) fn admit(&mut self, line: Line, mac: Mac, now: Time) -> bool {
         let counter = match self.limits.admit(line, mac, now) {
             _ if self.outputs.len() >= OUTPUTS_MAX => &mut self.counters.busy,
             Ok(()) => return true,
@@ -130,23 +130,23 @@ impl Leases {
     }
 
     /// Sends a message to a line.
-    pub fn say(&mut self, said: Said) {
+    pub(crate) fn say(&mut self, said: Said) {
         self.counters.sent += 1;
         self.report(Report::Said(said));
     }
 
     /// Tells the owner something.
-    pub fn report(&mut self, report: Report) {
+    pub(crate) fn report(&mut self, report: Report) {
         self.outputs.push_back(Output::Report(report));
     }
 
     /// Wants something of the network.
-    pub fn depart(&mut self, departure: Departure) {
+    pub(crate) fn depart(&mut self, departure: Departure) {
         self.outputs.push_back(Output::Departure(departure));
     }
 
     /// The next output; time is judged when there is none.
-    pub fn poll(&mut self, now: Time) -> Option<Output<Report>> {
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Output<Report>> {
         loop {
             if let Some(output) = self.outputs.pop_front() {
                 return Some(output);
@@ -160,7 +160,7 @@ impl Leases {
     }
 
     /// When there is something to do.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         if !self.outputs.is_empty() {
             return Some(Time::ZERO);
         }
@@ -168,34 +168,34 @@ impl Leases {
     }
 
     /// The number of leases, requests for one among them.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
     /// The lease of a number.
-    pub fn lease(&self, number: u32) -> Option<&Lease> {
+    pub(crate) fn lease(&self, number: u32) -> Option<&Lease> {
         self.slots.get(number as usize)?.lease.as_ref()
     }
 
     /// What a relay remembers of a lease.
-    pub fn note_mut(&mut self, number: u32) -> Option<&mut Note> {
+    pub(crate) fn note_mut(&mut self, number: u32) -> Option<&mut Note> {
         self.slots.get_mut(number as usize)?.lease.as_mut().map(|lease| &mut lease.note)
     }
 
     /// The identifier of a number that is in use.
-    pub fn id(&self, number: u32) -> LeaseId {
+    pub(crate) fn id(&self, number: u32) -> LeaseId {
         let generation = self.slots.get(number as usize).map_or(0, |slot| slot.generation);
         LeaseId { number, generation }
     }
 
     /// The number of a lease that is still there.
-    pub fn number(&self, id: LeaseId) -> Option<u32> {
+    pub(crate) fn number(&self, id: LeaseId) -> Option<u32> {
         let slot = self.slots.get(id.number as usize)?;
         (slot.generation == id.generation && slot.lease.is_some()).then_some(id.number)
     }
 
     /// The lease of a client.
-    pub fn find(&self, client: &Client) -> Option<u32> {
+    pub(crate) fn find(&self, client: &Client) -> Option<u32> {
         self.index.find(self.hash(client), |number| {
             self.lease(number).is_some_and(|lease| {
                 (lease.client.line, &lease.client.id) == (client.line, &client.id)
@@ -204,19 +204,19 @@ impl Leases {
     }
 
     /// The class of a lease.
-    pub fn class(&self, number: u32) -> &Class {
+    pub(crate) fn class(&self, number: u32) -> &Class {
         let grant = self.lease(number).and_then(|lease| lease.grant);
         grant.map_or(&self.default_class, |grant| self.class_of(grant.class))
     }
 
     /// A class, or the default one.
-    pub fn class_of(&self, class: u16) -> &Class {
+    pub(crate) fn class_of(&self, class: u16) -> &Class {
         self.config.classes.get(usize::from(class)).unwrap_or(&self.default_class)
     }
 
     /// The lease of a client that has the next turn, with its message; `None` when the message
     /// waits for the owner: that the client is accepted, or that a session is acknowledged.
-    pub fn known(
+    pub(crate) fn known(
         &mut self,
         client: Client,
         words: impl FnOnce() -> Words,
@@ -289,7 +289,7 @@ impl Leases {
     }
 
     /// Keeps a message with its lease, in place of an earlier one.
-    pub fn wait(&mut self, number: u32, heard: Heard) {
+    pub(crate) fn wait(&mut self, number: u32, heard: Heard) {
         let lease = self.slots.get_mut(number as usize).and_then(|slot| slot.lease.as_mut());
         let Some(lease) = lease else { return };
         match lease.waiting.replace(Box::new(heard)) {
@@ -299,7 +299,7 @@ impl Leases {
     }
 
     /// Does what the owner says.
-    pub fn obey(&mut self, command: Command, now: Time) -> Next {
+    pub(crate) fn obey(&mut self, command: Command, now: Time) -> Next {
         match command {
             Command::Accept(id, grant) => self.accept(id, grant, now),
             Command::Reject(id) => {
@@ -345,7 +345,7 @@ impl Leases {
     }
 
     /// Takes things from a client; its lease ends with the last one.
-    pub fn release(
+    pub(crate) fn release(
         &mut self,
         number: u32,
         is_gone: impl Fn(&Holding) -> bool,
@@ -384,7 +384,7 @@ impl Leases {
     }
 
     /// Ends a lease.
-    pub fn end(&mut self, number: u32, how: Return, why: Why, now: Time) {
+    pub(crate) fn end(&mut self, number: u32, how: Return, why: Why, now: Time) {
         self.release(number, |_| true, (how, why), now);
     }
 

@@ -14,12 +14,12 @@ use crate::record::{self, NotRestored};
 
 impl Leases {
     /// A lease as bytes; `None` of one that holds nothing yet.
-    pub fn record(&self, id: LeaseId) -> Option<Vec<u8>> {
+    pub(crate) fn record(&self, id: LeaseId) -> Option<Vec<u8>> {
         record::write(self.lease(self.number(id)?)?)
     }
 
     /// Takes a lease up again, as a whole or not at all.
-    pub fn restore(&mut self, bytes: &[u8], now: Time) -> Result<LeaseId, NotRestored> {
+    pub(crate) fn restore(&mut self, bytes: &[u8], now: Time) -> Result<LeaseId, NotRestored> {
         let restored = record::read(bytes).ok_or(NotRestored::Malformed)?;
         let of_kind = |kind| restored.holdings.iter().filter(|one| one.0 == kind).count();
         let is_right = restored.holdings.iter().all(|(kind, _, prefix, _)| {
@@ -55,7 +55,7 @@ impl Leases {
     }
 
     /// Bytes that all of it holds, on the heap too; messages that wait are not among them.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let of_lease = |slot: &Slot| {
             slot.lease.as_ref().map_or(0, |lease| {
                 let holdings = lease.holdings.capacity() * size_of::<Holding>();

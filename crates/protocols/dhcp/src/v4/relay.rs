@@ -10,13 +10,11 @@ use protocol_kit::{Arrival, Input, Machine, Output, Time};
 use crate::access::{Access, Heard, Line, Mac, Said};
 use crate::asking::{Asking, SERVERS_MAX};
 use crate::config::Config;
-use crate::control::{Command, LeaseId, Report, Why};
-use crate::counters::Counters;
+use crate::control::{Command, Report, Why};
 use crate::lease::{Held, Holding, Stage};
 use crate::leases::{Leases, Next, NotMade};
 use crate::pools::Return;
 use crate::prefix::Prefix;
-use crate::record::NotRestored;
 use crate::v4::clients::{ADDRESS, CLIENT_PORT, SERVER_PORT, check, client, destination, words};
 use crate::v4::message::{Message, agent, code, kind};
 use crate::v4::writer::{relayed, replace_address, returned};
@@ -39,8 +37,6 @@ pub struct Relay {
     asking: Asking,
     address: Ipv4Addr,
     mode: Mode,
-    /// Circuit and remote identifier of lines that have names.
-    names: BTreeMap<Line, (Vec<u8>, Vec<u8>)>,
     /// The leases by the last transaction of their clients.
     transactions: BTreeMap<(u32, Mac), u32>,
 }
@@ -53,10 +49,7 @@ impl Machine for Relay {
         match input {
             Input::Command(Command::Heard(heard)) => self.hear(heard, now),
             Input::Command(Command::Name(line, circuit, remote)) => {
-                let fits = circuit.len().max(remote.len()) <= NAME_MAX;
-                if fits && (self.names.len() < NAMES_MAX || self.names.contains_key(&line)) {
-                    self.names.insert(line, (circuit, remote));
-                }
+                self.asking.name(line, circuit, remote);
             }
             Input::Command(command) => match self.leases.obey(command, now) {
                 // A client that is not accepted is not told so: servers alone tell such things.
@@ -81,15 +74,12 @@ impl Machine for Relay {
 impl Access for Relay {
     const PORT: u16 = SERVER_PORT;
 
-    fn heard(heard: Heard) -> Command {
-        Command::Heard(heard)
+    fn table(&self) -> &Leases {
+        &self.leases
     }
 
-    fn said(report: Report) -> Result<Said, Report> {
-        match report {
-            Report::Said(said) => Ok(said),
-            report => Err(report),
-        }
+    fn table_mut(&mut self) -> &mut Leases {
+        &mut self.leases
     }
 }
 
@@ -115,32 +105,8 @@ impl Relay {
             asking: Asking::new(local, servers),
             address,
             mode,
-            names: BTreeMap::new(),
             transactions: BTreeMap::new(),
         })
-    }
-
-    /// Returns the counters.
-    pub fn counters(&self) -> Counters {
-        self.leases.counters
-    }
-
-    /// Returns the number of leases, requests for one among them.
-    pub fn leases(&self) -> usize {
-        self.leases.len()
-    }
-
-    /// Returns a lease as bytes that outlive a restart; `None` of one that holds nothing.
-    pub fn record(&self, lease: LeaseId) -> Option<Vec<u8>> {
-        self.leases.record(lease)
-    }
-
-    /// Takes a lease of an earlier life up again.
-    ///
-    /// # Errors
-    /// [`NotRestored`].
-    pub fn restore(&mut self, now: Time, record: &[u8]) -> Result<LeaseId, NotRestored> {
-        self.leases.restore(record, now)
     }
 
     fn hear(&mut self, heard: Heard, now: Time) {
@@ -246,7 +212,7 @@ impl Relay {
 
     /// The relay agent's option for a line: what a trusted access node has said comes first.
     fn agent(&self, message: &Message<'_>, line: Line) -> Vec<u8> {
-        let (circuit, remote) = self.names.get(&line).cloned().unwrap_or_default();
+        let (circuit, remote) = self.asking.names(line);
         let number = || line.0.to_be_bytes().to_vec();
         let circuit = if circuit.is_empty() { number() } else { circuit };
         let circuit = message.agent(agent::CIRCUIT).unwrap_or(circuit);
@@ -396,12 +362,6 @@ impl Relay {
 fn is_broadcast(heard: &Heard) -> bool {
     heard.to == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
-
-/// Longest name of a line.
-const NAME_MAX: usize = 120;
-
-/// Most lines with names.
-const NAMES_MAX: usize = 1 << 21;
 
 /// Transactions beyond those of leases before old ones are looked for.
 const TRANSACTIONS_SPARE: usize = 1024;

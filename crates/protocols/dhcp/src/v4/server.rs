@@ -10,13 +10,11 @@ use protocol_kit::{Input, Machine, Output, Time};
 
 use crate::access::{Access, Heard, Mac, Said};
 use crate::config::{Class, Config};
-use crate::control::{Client, Command, LeaseId, Report, Why, Words};
-use crate::counters::Counters;
+use crate::control::{Client, Command, Report, Why, Words};
 use crate::lease::{Held, Stage};
 use crate::leases::{Leases, Next, NotMade};
-use crate::pools::{Pools, Return};
+use crate::pools::Return;
 use crate::prefix::Prefix;
-use crate::record::NotRestored;
 use crate::v4::clients::{ADDRESS, CLIENT_PORT, SERVER_PORT, check, client, destination, words};
 use crate::v4::message::{Message, code, kind};
 use crate::v4::writer::{Fields, Writer};
@@ -64,15 +62,12 @@ impl Machine for Server {
 impl Access for Server {
     const PORT: u16 = SERVER_PORT;
 
-    fn heard(heard: Heard) -> Command {
-        Command::Heard(heard)
+    fn table(&self) -> &Leases {
+        &self.leases
     }
 
-    fn said(report: Report) -> Result<Said, Report> {
-        match report {
-            Report::Said(said) => Ok(said),
-            report => Err(report),
-        }
+    fn table_mut(&mut self) -> &mut Leases {
+        &mut self.leases
     }
 }
 
@@ -83,39 +78,6 @@ impl Server {
     /// [`NotMade`].
     pub fn new(config: Config, address: Ipv4Addr) -> Result<Server, NotMade> {
         Ok(Server { leases: Leases::new(config, false)?, address })
-    }
-
-    /// Returns the counters.
-    pub fn counters(&self) -> Counters {
-        self.leases.counters
-    }
-
-    /// Returns the pools.
-    pub fn pools(&self) -> &Pools {
-        &self.leases.pools
-    }
-
-    /// Returns the number of leases, requests for one among them.
-    pub fn leases(&self) -> usize {
-        self.leases.len()
-    }
-
-    /// Returns the bytes that leases, pools and tables take.
-    pub fn bytes(&self) -> usize {
-        self.leases.bytes()
-    }
-
-    /// Returns a lease as bytes that outlive a restart; `None` of one that holds nothing.
-    pub fn record(&self, lease: LeaseId) -> Option<Vec<u8>> {
-        self.leases.record(lease)
-    }
-
-    /// Takes a lease of an earlier life up again.
-    ///
-    /// # Errors
-    /// [`NotRestored`].
-    pub fn restore(&mut self, now: Time, record: &[u8]) -> Result<LeaseId, NotRestored> {
-        self.leases.restore(record, now)
     }
 
     /// Takes in a datagram of a line for the first time.

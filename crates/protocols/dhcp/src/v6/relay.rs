@@ -3,7 +3,6 @@
 //! What it has to know for an answer travels with the message: the Interface-Id holds line and MAC
 //! address of the client, and servers send it back (section 19.3).
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use protocol_kit::{Arrival, Input, Machine, Output, Time};
@@ -11,14 +10,12 @@ use protocol_kit::{Arrival, Input, Machine, Output, Time};
 use crate::access::{Access, Heard, Line, Mac, Said};
 use crate::asking::{Asking, SERVERS_MAX};
 use crate::config::Config;
-use crate::control::{Client, Command, Identifier, LeaseId, Report, Why};
-use crate::counters::Counters;
+use crate::control::{Client, Command, Identifier, Report, Why};
 use crate::lease::{Held, Holding, Stage};
 use crate::leases::{Leases, Next, NotMade};
 use crate::octets::array;
 use crate::pools::Return;
 use crate::prefix::{Kind, Prefix};
-use crate::record::NotRestored;
 use crate::v6::clients::{CLIENT_PORT, SERVER_PORT, check, client, words};
 use crate::v6::message::{Hop, Message, RELAYS_MAX, Relayed, code, kind};
 use crate::v6::writer::Writer;
@@ -44,8 +41,6 @@ pub struct Relay {
     leases: Leases,
     asking: Asking,
     addresses: Addresses,
-    /// Circuit and remote identifier of lines that have names.
-    names: BTreeMap<Line, (Vec<u8>, Vec<u8>)>,
 }
 
 /// What of a message of a server a client is to have.
@@ -64,10 +59,7 @@ impl Machine for Relay {
         match input {
             Input::Command(Command::Heard(heard)) => self.hear(heard, now),
             Input::Command(Command::Name(line, circuit, remote)) => {
-                let fits = circuit.len().max(remote.len()) <= NAME_MAX;
-                if fits && (self.names.len() < NAMES_MAX || self.names.contains_key(&line)) {
-                    self.names.insert(line, (circuit, remote));
-                }
+                self.asking.name(line, circuit, remote);
             }
             Input::Command(command) => match self.leases.obey(command, now) {
                 Next::Nothing | Next::Refuse(_) => {}
@@ -91,15 +83,12 @@ impl Machine for Relay {
 impl Access for Relay {
     const PORT: u16 = SERVER_PORT;
 
-    fn heard(heard: Heard) -> Command {
-        Command::Heard(heard)
+    fn table(&self) -> &Leases {
+        &self.leases
     }
 
-    fn said(report: Report) -> Result<Said, Report> {
-        match report {
-            Report::Said(said) => Ok(said),
-            report => Err(report),
-        }
+    fn table_mut(&mut self) -> &mut Leases {
+        &mut self.leases
     }
 }
 
@@ -119,31 +108,7 @@ impl Relay {
             leases: Leases::new(config, true)?,
             asking: Asking::new(local, servers),
             addresses,
-            names: BTreeMap::new(),
         })
-    }
-
-    /// Returns the counters.
-    pub fn counters(&self) -> Counters {
-        self.leases.counters
-    }
-
-    /// Returns the number of leases, requests for one among them.
-    pub fn leases(&self) -> usize {
-        self.leases.len()
-    }
-
-    /// Returns a lease as bytes that outlive a restart; `None` of one that holds nothing.
-    pub fn record(&self, lease: LeaseId) -> Option<Vec<u8>> {
-        self.leases.record(lease)
-    }
-
-    /// Takes a lease of an earlier life up again.
-    ///
-    /// # Errors
-    /// [`NotRestored`].
-    pub fn restore(&mut self, now: Time, record: &[u8]) -> Result<LeaseId, NotRestored> {
-        self.leases.restore(record, now)
     }
 
     fn hear(&mut self, heard: Heard, now: Time) {
@@ -225,7 +190,7 @@ impl Relay {
         let IpAddr::V6(peer) = heard.from else { return };
         let hops = Hop::parse(&heard.bytes).map_or(0, |hop| hop.hops + 1);
         let mut relay = Writer::relay(kind::RELAY_FORWARD, hops, self.addresses.link, peer);
-        let (circuit, remote) = self.names.get(&heard.line).cloned().unwrap_or_default();
+        let (circuit, remote) = self.asking.names(heard.line);
         let place = [&heard.line.0.to_be_bytes()[..], &heard.mac.0, &circuit].concat();
         relay.put(code::INTERFACE, &place);
         if !remote.is_empty() {
@@ -381,9 +346,3 @@ fn xid(message: &Message<'_>) -> u32 {
 
 /// Line and MAC address at the beginning of an Interface-Id.
 const PLACE_LEN: usize = 10;
-
-/// Longest name of a line.
-const NAME_MAX: usize = 120;
-
-/// Most lines with names.
-const NAMES_MAX: usize = 1 << 21;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use protocol_dhcp::v4::Server;
-use protocol_dhcp::{Command, Mac, Report, Source, Why};
+use protocol_dhcp::{Access, Command, Mac, Report, Source, Why};
 
 use crate::client4::{ACK, DECLINE, DISCOVER, INFORM, Message4, NAK, OFFER, RELEASE, REQUEST};
 use crate::lines::{ANYBODY, GRANT, Lines, MAC, SERVER, config4, prefix};

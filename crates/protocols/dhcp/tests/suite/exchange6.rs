@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use protocol_dhcp::v6::Server;
-use protocol_dhcp::{Command, Grant, Report, Why};
+use protocol_dhcp::{Access, Command, Grant, Report, Why};
 
 use crate::client6::{
     ADVERTISE, CONFIRM, DECLINE, INFORMATION, Message6, REBIND, RELEASE, RENEW, REPLY, REQUEST,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol_dhcp::{Command, Counters, Rate, Rates, Report, fuzz, v4, v6};
+use protocol_dhcp::{Access, Counters, Rate, Rates, fuzz, v4, v6};
 use protocol_kit::Random;
 
 use crate::client4::{ACK, DISCOVER, Message4, NAK, OFFER, REQUEST};
@@ -115,7 +115,7 @@ fn no_damage_breaks_a_promise() {
     }
 }
 
-fn damaged<M: protocol_dhcp::Access<Command = Command, Report = Report>>(
+fn damaged<M: protocol_dhcp::Access>(
     lines: &mut Lines<M>,
     good: &[u8],
     ends: (std::net::IpAddr, std::net::IpAddr),

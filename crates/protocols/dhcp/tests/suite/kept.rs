@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol_dhcp::{Config, Kind, LeaseId, NotRestored, Report, v4, v6};
+use protocol_dhcp::{Access, Config, Kind, LeaseId, NotRestored, Report, v4, v6};
 use protocol_kit::{Random, Time};
 
 use crate::client4::{ACK, DISCOVER, Message4, NAK, REQUEST};

@@ -27,7 +27,7 @@ pub struct Lines<M> {
     pub acknowledges: bool,
 }
 
-impl<M: Access<Command = Command, Report = Report>> Lines<M> {
+impl<M: Access> Lines<M> {
     pub fn new(machine: M) -> Lines<M> {
         let mut lines = Lines {
             machine,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use protocol_dhcp::v4::{Mode, Relay};
-use protocol_dhcp::{Command, Line, Report, Why};
+use protocol_dhcp::{Access, Command, Line, Report, Why};
 
 use crate::client4::{ACK, DISCOVER, Message4, NAK, OFFER, RELEASE, REQUEST};
 use crate::lines::{ANYBODY, Lines, MAC, config4};

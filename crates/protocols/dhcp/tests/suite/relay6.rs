@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use protocol_dhcp::v6::Relay;
 use protocol_dhcp::v6::relay::Addresses;
-use protocol_dhcp::{Command, Line, Report, Why};
+use protocol_dhcp::{Access, Command, Line, Report, Why};
 
 use crate::client6::{
     ADVERTISE, INFORMATION, Message6, RELEASE, REPLY, REQUEST, SOLICIT, address, association,

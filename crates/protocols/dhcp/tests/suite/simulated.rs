@@ -65,7 +65,7 @@ type Disk = Rc<RefCell<BTreeMap<LeaseKey, Vec<u8>>>>;
 /// By what a record is kept: the number of the server's life, and the lease.
 type LeaseKey = (u32, u32, u32);
 
-impl<M: Access<Command = Command, Report = Report>> Owned<M> {
+impl<M: Access> Owned<M> {
     fn new(
         server: M,
         lines: u32,
@@ -570,7 +570,7 @@ impl Simulation for Hosts {
     }
 }
 
-fn left<M: Access<Command = Command, Report = Report>>(
+fn left<M: Access>(
     owned: &Owned<M>,
     of: impl Fn(&M) -> (usize, usize, Option<protocol_dhcp::pools::Usage>),
 ) -> (usize, usize, u32, usize) {

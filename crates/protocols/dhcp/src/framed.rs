@@ -13,8 +13,9 @@ use protocol_kit::{
 use wire::ethernet::{self, MacAddr};
 use wire::{ipv4, ipv6, protocol, udp};
 
-use crate::access::{Access, Heard, Line, Mac, Said};
+use crate::access::{Heard, Line, Mac, Said};
 use crate::control::{Command, Report};
+use crate::machines::Access;
 
 /// A server or relay with the interfaces that are its lines.
 #[derive(Debug)]

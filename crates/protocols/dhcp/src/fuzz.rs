@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Time};
 
-use crate::access::{Access, Heard, Line, Mac};
+use crate::access::{Heard, Line, Mac};
 use crate::asking::SOCKET;
 use crate::config::{Class, Config};
 use crate::control::{Command, Grant, Report, Source};
 use crate::counters::Counters;
+use crate::machines::Access;
 use crate::pool::PoolConfig;
 use crate::prefix::{Kind, Prefix};
 use crate::v4::message::{MAGIC, Message as V4, REQUEST_OP, kind as kind4};

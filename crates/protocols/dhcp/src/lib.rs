@@ -12,8 +12,9 @@
 //! never twice, `octets` reads options, [`access`] is what comes from lines and goes to them,
 //! [`counters`] counts, [`control`] is what an owner says and hears, [`config`] what it asks for.
 //! `limits` bounds floods, `lease` is one lease, [`record`] keeps it over a restart, [`leases`] are
-//! all of them, `asking` are the servers of a relay. [`v4`] and [`v6`] have a codec, a server and a
-//! relay each, [`framed`] puts one of them behind frames, [`fuzz`] breaks them.
+//! all of them, `asking` are the servers of a relay, [`machines`] is what all four show. [`v4`] and
+//! [`v6`] have a codec, a server and a relay each, [`framed`] puts one of them behind frames,
+//! [`fuzz`] breaks them.
 
 pub mod prefix;
 
@@ -41,6 +42,8 @@ pub mod leases;
 
 mod asking;
 
+pub mod machines;
+
 pub mod v4;
 
 pub mod v6;
@@ -49,12 +52,13 @@ pub mod framed;
 
 pub mod fuzz;
 
-pub use access::{Access, Heard, Line, Mac, Said};
+pub use access::{Heard, Line, Mac, Said};
 pub use config::{Class, Config, Patience, Rate, Rates};
 pub use control::{Client, Command, Grant, Identifier, LeaseId, Report, Source, Why, Words};
 pub use counters::Counters;
 pub use framed::{Framed, Place};
 pub use leases::NotMade;
+pub use machines::Access;
 pub use pool::PoolConfig;
 pub use pools::{Pools, Return};
 pub use prefix::{Kind, Prefix};

@@ -7,12 +7,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use protocol_kit::{Arrival, Input, Machine, Output, Time};
 
-use crate::access::{Access, Heard, Line, Mac, Said};
+use crate::access::{Heard, Line, Mac, Said};
 use crate::asking::{Asking, SERVERS_MAX};
 use crate::config::Config;
 use crate::control::{Command, Report, Why};
 use crate::lease::{Held, Holding, Stage};
 use crate::leases::{Leases, Next, NotMade};
+use crate::machines::Access;
 use crate::pools::Return;
 use crate::prefix::Prefix;
 use crate::v4::clients::{ADDRESS, CLIENT_PORT, SERVER_PORT, check, client, destination, words};

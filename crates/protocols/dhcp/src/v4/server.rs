@@ -8,11 +8,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use protocol_kit::{Input, Machine, Output, Time};
 
-use crate::access::{Access, Heard, Mac, Said};
+use crate::access::{Heard, Mac, Said};
 use crate::config::{Class, Config};
 use crate::control::{Client, Command, Report, Why, Words};
 use crate::lease::{Held, Stage};
 use crate::leases::{Leases, Next, NotMade};
+use crate::machines::Access;
 use crate::pools::Return;
 use crate::prefix::Prefix;
 use crate::v4::clients::{ADDRESS, CLIENT_PORT, SERVER_PORT, check, client, destination, words};

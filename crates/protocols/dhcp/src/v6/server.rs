@@ -8,11 +8,12 @@ use std::net::Ipv6Addr;
 
 use protocol_kit::{Input, Machine, Output, Time};
 
-use crate::access::{Access, Heard, Said};
+use crate::access::{Heard, Said};
 use crate::config::{Class, Config};
 use crate::control::{Client, Command, Report, Why};
 use crate::lease::{Held, Stage};
 use crate::leases::{Leases, Next, NotMade};
+use crate::machines::Access;
 use crate::pools::Return;
 use crate::prefix::Kind;
 use crate::v6::clients::{CLIENT_PORT, SERVER_PORT, Wanted, check, client, wanted, words};

@@ -73,9 +73,18 @@ pub(crate) fn confirmed(
     if !is_above(baseline, result) {
         return Ok(baseline);
     }
-    let mut carried = Vec::new();
-    for _ in 0..REPETITIONS {
-        carried.extend(wire(result, duration)?.filter(is_carried));
+    let (mut carried, mut missed) = (Vec::new(), 0);
+    for _ in 0..CONFIRMATIONS_MAX {
+        let Some(trial) = wire(result, duration)? else { break };
+        match is_carried(&trial) {
+            true => carried.push(trial),
+            // A stalled trial says nothing; the load is tried again.
+            false if validity::stalls_explain_miss(&trial) => continue,
+            false => missed += 1,
+        }
+        if carried.len() + missed == REPETITIONS as usize {
+            break;
+        }
     }
     let again = of(&carried).filter(|again| again.tester_pps > baseline.tester_pps);
     Ok(Baseline { latency_p50_ns: baseline.latency_p50_ns, ..again.unwrap_or(baseline) })
@@ -83,7 +92,7 @@ pub(crate) fn confirmed(
 
 /// Upper bound of the duration of [`ceiling`] and [`confirmed`] together.
 pub(crate) fn time(duration: Duration) -> Duration {
-    duration.saturating_mul(1 + 2 * REPETITIONS) + duration / 2 * SEARCH_TRIALS_MAX
+    duration.saturating_mul(1 + REPETITIONS + CONFIRMATIONS_MAX) + duration / 2 * SEARCH_TRIALS_MAX
 }
 
 /// The baseline from trials with the tester alone at one load: the rate on the slowest interface,
@@ -161,6 +170,9 @@ const SEARCH_TRIALS_MAX: u32 = 8;
 /// Number of trials at the highest load that came back.
 const REPETITIONS: u32 = 3;
 
+/// Largest number of trials at the load of a result that is above the ceiling.
+const CONFIRMATIONS_MAX: u32 = 8;
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -230,6 +242,33 @@ mod tests {
         assert_eq!(again.tester_pps, 1.9e6);
         assert!(limit(again, Pps(20e6), Pps(1.9e6)).is_some_and(|l| !l.invalidates));
         assert_eq!(confirm(device(), 0.9e6), baseline, "a result below is not measured again");
+    }
+
+    #[test]
+    fn a_stalled_trial_does_not_speak_against_a_result() {
+        let trial = |mut device: Simulated| {
+            let mut observer = Unobserved;
+            let mut session = Session::new(&mut device, &mut observer);
+            let step = crate::Step::new("wire", 1, Duration::ZERO, None);
+            session.trial(Load::PerInterface(Pps(1.9e6)), SECOND, step).expect("simulated")
+        };
+        let stalled = trial(Simulated::fixed(2e6).stalling(1.0, 9_000_000).seeded(2));
+        let [whole, missed] = [2e6, 1e6].map(|most| trial(Simulated::fixed(most)));
+        assert!(!is_carried(&stalled) && is_carried(&whole) && !is_carried(&missed));
+        let baseline = Baseline { tester_pps: 1e6, spread: None, latency_p50_ns: None };
+        let confirm = |trials: &[&Trial]| {
+            let mut count = 0;
+            let wire: &mut Wire<'_> = &mut |_, _| {
+                count += 1;
+                Ok(trials.get(count - 1).map(|trial| (*trial).clone()))
+            };
+            let found = confirmed(baseline, Pps(1.9e6), SECOND, wire).expect("simulated");
+            (found.tester_pps, count)
+        };
+        let stalls = [&stalled; 7];
+        assert_eq!(confirm(&[&stalls[..], &[&whole]].concat()), (1.9e6, 8));
+        assert_eq!(confirm(&[&missed, &stalled, &missed, &missed, &whole]), (1e6, 4));
+        assert_eq!(confirm(&[&stalls[..], &[&stalled, &whole]].concat()), (1e6, 8), "bounded");
     }
 
     #[test]

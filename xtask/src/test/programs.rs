@@ -70,8 +70,8 @@ fn program(message: &str) -> Result<Option<Program>> {
     let target = &message["target"];
     let name = text(&target["name"]);
     let target = match text(&target["kind"][0]).as_str() {
-        // It was built so that it compiles; it measures, which is no test.
-        "bench" => return Ok(None),
+        // They were built so that they compile, and have no tests.
+        "bench" | "example" => return Ok(None),
         "lib" => "--lib".to_owned(),
         kind => format!("--{kind} {name}"),
     };
@@ -136,9 +136,10 @@ mod tests {
         let is_none = |message: &str| program(message).expect("is JSON").is_none();
         assert!(is_none(&message("null", true)), "a library");
         assert!(is_none(&message("\"/p/target/debug/plumbline\"", false)), "a program");
-        assert!(is_none(
-            &message("\"/p/target/debug/deps/cli-1\"", true).replace("[\"test\"]", "[\"bench\"]")
-        ));
+        for kind in ["bench", "example"] {
+            let built = message("\"/p/target/debug/deps/cli-1\"", true);
+            assert!(is_none(&built.replace("[\"test\"]", &format!("[\"{kind}\"]"))), "{kind}");
+        }
         assert!(is_none(r#"{"reason":"build-finished","success":true}"#));
         assert_eq!(package_of("path+file:///p/crates/tables#0.1.0"), "tables");
     }

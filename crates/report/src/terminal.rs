@@ -71,6 +71,32 @@ pub(crate) fn table(text: &mut String, pivot: &Pivot, width: u16) {
 
 /// One line about a functional check, for the command `check` and for reports.
 pub fn check_words(check: &Check) -> String {
+    let mut words = outcome_words(check);
+    if !check.uncovered.is_empty() {
+        let _ = write!(words, "; not exercised: {}", uncovered_words(check));
+    }
+    words
+}
+
+/// What a check did not exercise: those of one cause stand together before it.
+fn uncovered_words(check: &Check) -> String {
+    let mut by_cause: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in &check.uncovered {
+        let (name, cause) = one.split_once(' ').unwrap_or((one, ""));
+        match by_cause.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, names)) => names.push(name),
+            None => by_cause.push((cause, vec![name])),
+        }
+    }
+    let words = by_cause.iter().map(|(cause, names)| match *cause {
+        "" => names.join(", "),
+        cause => format!("{} {cause}", names.join(", ")),
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// What came of a check, without what it did not exercise.
+fn outcome_words(check: &Check) -> String {
     let left_out = check.left_out();
     let mut words = if check.passed {
         let extent = if left_out.is_some() { "partially passed" } else { "passed" };
@@ -83,9 +109,6 @@ pub fn check_words(check: &Check) -> String {
             check.of.plural()
         )
     };
-    if !check.uncovered.is_empty() {
-        let _ = write!(words, "; not exercised: {}", check.uncovered.join(", "));
-    }
     if !check.captured.is_empty() {
         let frames: u64 = check.captured.iter().map(|one| one.frames).sum();
         let each = check.captured.iter().map(|one| format!("{} {}", one.name, grouped(one.frames)));
@@ -217,11 +240,10 @@ fn checks(text: &mut String, record: &RunRecord, names: &Names) {
         line(text, &format!("Functional check: {}", check_words(first)));
     } else {
         for (cell, check) in &checked {
-            line(
-                text,
-                &format!("Functional check, {}: {}", names.of_cell(cell), check_words(check)),
-            );
+            let (name, words) = (names.of_cell(cell), outcome_words(check));
+            line(text, &format!("Functional check, {name}: {words}"));
         }
+        uncovered(text, &checked, names);
     }
     for (_, check) in checked.iter().filter(|(_, check)| !check.passed) {
         for m in check.mismatches.iter().take(3) {
@@ -229,6 +251,26 @@ fn checks(text: &mut String, record: &RunRecord, names: &Names) {
             line(text, &format!("    expected {}", m.expected));
             line(text, &format!("    got      {}", m.got));
         }
+    }
+}
+
+/// Renders what the checks of cells did not exercise, once for all cells of which it is the same.
+fn uncovered(text: &mut String, checked: &[(&Cell, &Check)], names: &Names) {
+    let mut all: Vec<(String, Vec<&Cell>)> = Vec::new();
+    for (cell, check) in checked.iter().filter(|(_, check)| !check.uncovered.is_empty()) {
+        let words = uncovered_words(check);
+        match all.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, cells)) => cells.push(cell),
+            None => all.push((words, vec![cell])),
+        }
+    }
+    for (words, cells) in all {
+        let places = match cells.len() {
+            count if count == checked.len() => "in all cells".to_owned(),
+            1 => names.of_cell(cells[0]),
+            count => format!("{} (and {} more)", names.of_cell(cells[0]), count - 1),
+        };
+        line(text, &format!("  not exercised, {places}: {words}"));
     }
 }
 

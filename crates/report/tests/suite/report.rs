@@ -25,6 +25,28 @@ fn the_terminal_shows_what_every_method_found() {
 }
 
 #[test]
+fn what_checks_did_not_exercise_is_told_once_and_by_its_cause() {
+    let mut record = fixture::record();
+    let count = record.cells.len();
+    for (index, cell) in (0..).zip(&mut record.cells) {
+        let check = cell.check.as_mut().expect("a check");
+        check.frames = 500 + index;
+        check.uncovered = vec!["a (no rule)".into(), "b (no rule)".into(), "c (no port)".into()];
+    }
+    let text = report::terminal::render(&record, 100);
+    assert_eq!(text.matches("match the oracle").count(), count, "{text}");
+    assert!(
+        text.contains("  not exercised, in all cells: a, b (no rule); c (no port)\n"),
+        "{text}"
+    );
+    record.cells[0].check.as_mut().expect("a check").uncovered.pop();
+    let text = report::terminal::render(&record, 100);
+    assert!(!text.contains("in all cells"), "{text}");
+    assert_eq!(text.matches(": a, b (no rule)\n").count(), 1, "{text}");
+    assert_eq!(text.matches(": a, b (no rule); c (no port)\n").count(), 1, "{text}");
+}
+
+#[test]
 fn a_table_wider_than_the_terminal_goes_on_below_without_breaking_a_word() {
     let text = report::terminal::render(&fixture::record(), 50);
     let tables: Vec<&str> = text.lines().take_while(|l| !l.starts_with("Changes")).collect();

@@ -7,8 +7,10 @@
 //!
 //! Time is real here, and two oracles go along: one for which time stands still between the pauses
 //! of the sample, one that goes by the clock. Where they disagree, as over a policer at its border,
-//! the device may be with either. What it cannot do (its limitations, changes without a control,
-//! pauses of minutes) is left out, counted and named.
+//! the device may be with either, and the other one goes on with what the frame has cost there; or
+//! it may be with the one that goes by the clock a little later, which is when the device had the
+//! frame. What it cannot do (its limitations, changes without a control, pauses of minutes) is left
+//! out, counted and named.
 //!
 //! An oracle that follows the device's choices is asked when all frames have come that it foresaw.
 
@@ -24,6 +26,7 @@ use traffic::Frames;
 
 use self::first::workload_steps;
 use self::left_out::LeftOut;
+use self::oracles::{Oracles, are_alike};
 use super::exchange::Exchange;
 use super::frames::{are_all, fits, forwarded, is_of};
 use super::rig::{Remote, Spoken, drain};
@@ -33,6 +36,7 @@ use crate::tester::foreign::is_talk;
 
 mod first;
 mod left_out;
+mod oracles;
 mod reports;
 mod sessions;
 
@@ -100,13 +104,6 @@ pub(super) fn check<N: Model>(device: &mut Remote<N>) -> Result<Check, MeasureEr
         captured.clear();
     }
     Ok(Check { captured, ..check })
-}
-
-/// Two oracles of the same function: one whose time advances only in pauses, and one with the real
-/// clock.
-struct Oracles<O> {
-    still: O,
-    flowing: O,
 }
 
 /// State of a check that is in progress.
@@ -196,7 +193,11 @@ impl<N: Model> Walk<'_, N> {
             got.push(Expected::Forward { port, frame });
         }
         let fits = |which: &usize| open[*which].is_empty() && wanted[*which].len() == got.len();
-        (0..2).find(fits).unwrap_or_else(|| {
+        let fitting = (0..2).find(fits);
+        if let Some(which) = fitting.filter(|_| wanted[0] != wanted[1]) {
+            self.oracles.agree(which);
+        }
+        fitting.unwrap_or_else(|| {
             let [expected, got] = [&wanted[0], &got].map(|all| self.comparison.describe_all(all));
             self.comparison.mismatch(about.to_owned(), expected, got);
             self.give_up(&open[0]);
@@ -275,9 +276,20 @@ impl<N: Model> Walk<'_, N> {
             self.give_up(&expected);
         }
         let fitting = match &got {
-            Some((port, frame)) => expected.iter().find(|one| fits(*port, frame, one)),
-            None => expected.iter().find(|one| !matches!(one, Expected::Forward { .. })),
+            Some((port, frame)) => expected.iter().position(|one| fits(*port, frame, one)),
+            None => expected.iter().position(|one| !matches!(one, Expected::Forward { .. })),
         };
+        if let Some(which) = fitting.filter(|_| !are_alike(&expected)) {
+            self.oracles.agree(which);
+        }
+        let later = match (&fitting, &got) {
+            (None, Some(got)) => {
+                self.oracles.a_while_later((port, frame), &expected, got, self.begun.elapsed())
+            }
+            _ => None,
+        };
+        self.either += u64::from(later.is_some());
+        let fitting = fitting.map(|which| &expected[which]).or(later.as_ref());
         match (fitting, got) {
             (Some(one), got) => {
                 if got.is_some() && self.known_good[usize::from(port.0)].is_none() {
@@ -338,6 +350,9 @@ impl<N: Model> Walk<'_, N> {
         self.either += u64::from(expected[0] != expected[1] || made[0] != made[1]);
         let all = |which: usize| [std::slice::from_ref(&expected[which]), &made[which]].concat();
         let which = (0..2).find(|&which| are_all(&got, &forwarded(&all(which))));
+        if let Some(which) = which.filter(|_| !are_alike(&expected)) {
+            self.oracles.agree(which);
+        }
         let fitting = which.unwrap_or_else(|| {
             let [expected, got] = [&all(0), &got].map(|all| self.comparison.describe_all(all));
             self.comparison.mismatch(about.to_owned(), expected, got);
@@ -389,7 +404,9 @@ impl<N: Model> Walk<'_, N> {
             1 => {
                 // It is charged for where it passes, and which oracle is right is not known.
                 self.exchange.send(port, &known);
-                let got = self.exchange.receive(EITHER, |got| is_of(got, &expected))?;
+                let got = self.exchange.receive(EITHER, |got| is_of(got, &expected));
+                self.oracles.agree_by(&expected, got.is_some());
+                let got = got?;
                 let is_known = expected.iter().any(|one| fits(got.0, &got.1, one));
                 return (!is_known).then_some(got);
             }

@@ -47,6 +47,14 @@ pub trait Oracle {
         Vec::new()
     }
 
+    /// Takes over what frames have cost from an oracle that saw the same frames at other times, and
+    /// with which the device has agreed where the two did not. Most functions charge nothing.
+    fn charge_as(&mut self, _other: &Self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// Whether a frame that left is a report: by which the function tells, when it sees fit, of
     /// what happened. Reports are taken out of what left, and held to what happened by
     /// [`Oracle::report`].

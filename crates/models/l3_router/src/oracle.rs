@@ -63,6 +63,10 @@ impl Oracle for Model {
         self.go_in(judged.unwrap_or_else(Expected::Drop))
     }
 
+    fn charge_as(&mut self, other: &Model) {
+        self.services.charge_as(&other.services);
+    }
+
     fn is_report(&self, port: PortId, frame: &[u8]) -> bool {
         self.is_of_session(port, frame) || self.advertisers.is_one(port, frame)
     }

@@ -117,6 +117,11 @@ impl Services {
         }
     }
 
+    /// Takes over what is in the buckets of policers.
+    pub fn charge_as(&mut self, other: &Services) {
+        self.policers.clone_from(&other.policers);
+    }
+
     /// Whether the egress list lets a packet out by an interface.
     pub fn dismiss(
         &self,

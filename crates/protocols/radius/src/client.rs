@@ -446,10 +446,8 @@ impl Client {
             *counter += 1;
             return;
         }
-        let took = now.since(way.sent);
         let status = known.status().filter(|status| *status != slot);
-        known.probe = None;
-        if known.answer(took, now) {
+        if known.answer(now.since(way.sent), now) {
             self.say(Report::Server { server, is_up: true });
         }
         // What any answer has found out needs no probe any more.

@@ -102,10 +102,10 @@ impl Known {
         }
     }
 
-    /// It has answered; true if it was not up.
+    /// It has answered, and needs no probe any more; true if it was not up.
     pub fn answer(&mut self, took: Duration, now: Time) -> bool {
         self.counters.answers += 1;
-        self.unanswered = 0;
+        (self.unanswered, self.probe) = (0, None);
         self.round_trip = Some(took);
         self.enter(State::Up, now)
     }

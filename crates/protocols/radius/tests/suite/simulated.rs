@@ -263,11 +263,12 @@ fn cover(what: &'static str) {
 /// Runs the seeds, all of which together see each of these things.
 fn run<S: Simulation>(things: &[&str]) {
     simulate::<S>(SEEDS);
-    // Whoever asks for a single seed gets what that one has.
-    if std::env::var_os("PLUMBLINE_SEED").is_none() {
-        let covered = COVERED.take();
+    let covered = COVERED.take();
+    // Whoever asks for fewer seeds gets what those have.
+    if covered["run"] >= SEEDS {
         assert!(things.iter().all(|it| covered.contains_key(it)), "{covered:?} of {things:?}");
     }
+    println!("{covered:?}");
 }
 
 /// A configuration for the network: two servers that are given up after some seconds.
@@ -292,6 +293,7 @@ fn world(
     lasting: &Rc<RefCell<Lasting>>,
     client: impl Fn(Config) -> Node + 'static,
 ) -> World<Node> {
+    cover("run");
     let mut world = World::new(seed);
     let status = world.random().below(2) == 0;
     let client =
@@ -317,7 +319,7 @@ impl Simulation for Asking {
     const NAME: &'static str = "radius";
     const FAULTS_BELOW: u64 = 12;
     const FAULTS: Duration = FAULTS;
-    const QUIET: Duration = QUIET;
+    const QUIET: Duration = Duration::from_secs(20);
 
     fn world(seed: u64) -> (World<Node>, Asking) {
         let world = world(seed, &Rc::default(), |config| {
@@ -468,7 +470,7 @@ const LIMITS: Limits = Limits { records_max: 10_000, bytes_max: 1 << 20 };
 const PACE: Pace = Pace { window: 32, rate: 15, pause: Duration::from_millis(500) };
 
 /// Requests that somebody asks at once, so that links can reorder them.
-const BURST: usize = 4;
+const BURST: usize = 2;
 
 /// Time after the last fault in which servers are found alive.
 const SETTLED: Duration = Duration::from_secs(8);
@@ -485,8 +487,9 @@ const MARGIN: Duration = Duration::from_millis(50);
 /// All faults are over after this time.
 const FAULTS: Duration = Duration::from_secs(10);
 
-/// Long enough for servers to be found alive, and for what waits to leave: what 10 s of faults have
-/// held leaves in 14 s at the limited rate, and as much once more if the keeper dies meanwhile.
+/// Long enough for servers to be found alive, and for records that wait to leave: what 10 s of
+/// faults have held leaves in 14 s at the limited rate, and as much once more if the keeper dies
+/// meanwhile.
 const QUIET: Duration = Duration::from_secs(40);
 
 /// Seeds of a run in CI.

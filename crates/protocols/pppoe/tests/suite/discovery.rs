@@ -35,7 +35,7 @@ fn an_offer_has_name_services_cookie_and_what_is_echoed() {
 
 #[test]
 fn a_host_gets_a_session_and_ends_it() {
-    let mut one = One::new(Config::new(b"ac"));
+    let mut one = One::new(Config { trusts_access_nodes: true, ..Config::new(b"ac") });
     let ids = LineIds { circuit: Some(b"olt 1/2/3:4"), remote: Some(b"flat 5") };
     let mut list = with(&any(), kind::HOST_UNIQ, &[1, 2, 3]);
     ids.put(&mut list);
@@ -103,6 +103,40 @@ fn a_request_that_comes_again_has_the_same_session() {
 }
 
 #[test]
+fn a_request_that_comes_late_ends_no_session() {
+    for replaces in [true, false] {
+        for by_mac in [1, 2] {
+            let mut config = Config { replaces, ..Config::new(b"ac") };
+            config.limits.by_mac = by_mac;
+            let mut one = One::new(config);
+            let step = Duration::from_millis(10);
+            let ask = |one: &mut One| {
+                one.now = one.now.after(step);
+                let offer = one.hear(host(1, 1), &packet(code::PADI, &any())).expect("an offer");
+                let cookie = tag(&offer, kind::AC_COOKIE).expect("a cookie");
+                one.now = one.now.after(step);
+                let request = packet(code::PADR, &with(&any(), kind::AC_COOKIE, &cookie));
+                (request.clone(), one.hear(host(1, 1), &request).expect("an answer"))
+            };
+            let old: Vec<_> = (0..by_mac).map(|_| ask(&mut one)).collect();
+            // The last one ends without the host's doing, and another one begins.
+            one.tell(Command::Close { session: by_mac - 1, why: vec![] });
+            let (_, confirmed) = ask(&mut one);
+            let session_id = Packet::parse(&confirmed).expect("a packet").session_id;
+            assert_ne!(session_id, 0);
+            let views = |one: &One| (0..by_mac).map(|number| one.ac.view(number)).collect();
+            let (before, marks): (Vec<_>, _) = (views(&one), one.said.len());
+            assert!(before.iter().all(Option::is_some));
+            // The network has repeated the request of the session that has ended.
+            let answer = one.hear(host(1, 1), &old[old.len() - 1].0);
+            assert_eq!(views(&one), before, "{by_mac} {replaces}");
+            assert_eq!(one.said.len(), marks);
+            assert_eq!((answer.is_none(), one.counters().late), (replaces, replaces.into()));
+        }
+    }
+}
+
+#[test]
 fn cookies_are_of_a_host_and_its_line() {
     let mut one = One::new(Config::new(b"ac"));
     let offer = one.hear(host(1, 1), &packet(code::PADI, &any())).expect("an offer");
@@ -111,7 +145,7 @@ fn cookies_are_of_a_host_and_its_line() {
     assert_eq!(one.hear(host(1, 2), &request), None);
     assert_eq!(one.hear(host(2, 1), &request), None);
     assert_eq!(one.hear(host(1, 1), &packet(code::PADR, &any())), None);
-    let made_up = with(&any(), kind::AC_COOKIE, &[7; 20]);
+    let made_up = with(&any(), kind::AC_COOKIE, &[7; 24]);
     assert_eq!(one.hear(host(1, 1), &packet(code::PADR, &made_up)), None);
     let counters = one.counters();
     assert_eq!((counters.false_cookie, counters.no_cookie), (3, 1));

@@ -77,6 +77,13 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// Splits off what has its length in front of it, as names, passwords and values of PAP and CHAP
+/// have.
+pub(crate) fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = bytes.split_first()?;
+    rest.split_at_checked(usize::from(*len))
+}
+
 /// Numbers of protocols.
 pub mod protocol {
     /// Packets of IPv4.

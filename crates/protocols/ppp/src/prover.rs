@@ -3,11 +3,10 @@
 
 use protocol_kit::{Secret, Time};
 
-use crate::authenticator::counted;
 use crate::config::{Identity, Method};
 use crate::control::chap_response;
 use crate::outbox::Outbox;
-use crate::packet::{Packet, chap, pap};
+use crate::packet::{Packet, chap, counted, pap};
 
 /// The side that is asked.
 #[derive(Debug)]

@@ -56,6 +56,9 @@ impl Layer for Ipv6cp {
             }
             let value = option.array().map_or(0, u64::from_be_bytes);
             let is_usable = value != 0 && value != self.local;
+            if judgement.reject_repeated(option) {
+                continue;
+            }
             match is_usable && (self.given.remote == 0 || value == self.given.remote) {
                 true => remote = value,
                 false => judgement.nak(option, &self.wanted(draws).to_be_bytes()),

@@ -147,6 +147,9 @@ impl Layer for Lcp {
                     self.mru = self.mru.and(mru.filter(|mru| can_be.contains(mru))).or(self.mru);
                 }
                 kind::AUTHENTICATION if self.asks.is_some() => {
+            if judgement.reject_repeated(option) {
+                continue;
+            }
                     let requires = &self.config.requires;
                     let wanted = Method::of(option.data).filter(|one| requires.contains(one));
                     let behind = requires.iter().skip_while(|one| Some(**one) != self.asks).nth(1);

@@ -157,6 +157,10 @@ pub mod chap {
 /// Length of a packet without data, in bytes.
 pub const HEADER_LEN: usize = 4;
 
+/// Most bytes that go back as rejected. With a header they fit the least MRU that is accepted, 576,
+/// beyond which no packet may go (RFC 1661 sections 5.6 and 5.7).
+pub(crate) const REJECTED_MAX: usize = 512;
+
 /// The law of the format: what is accepted is written back as it was read.
 ///
 /// # Panics

@@ -11,9 +11,9 @@ use crate::control::{Answer, Credentials, Phase, Reason, Report, View};
 use crate::ipcp::Ipcp;
 use crate::ipv6cp::Ipv6cp;
 use crate::lcp::Lcp;
-use crate::negotiation::{Negotiation, REJECTED_MAX, Signals};
+use crate::negotiation::{Negotiation, Signals};
 use crate::outbox::Outbox;
-use crate::packet::{self, Packet, code, protocol};
+use crate::packet::{self, Packet, REJECTED_MAX, code, protocol};
 use crate::prover::{Heard, Prover};
 
 /// A session.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use protocol_ppp::packet::{Packet, code, protocol};
-use protocol_ppp::{Command, Config, Method, Phase, Reason, Report, Unusable};
+use protocol_ppp::{Answer, Command, Config, Method, Phase, Reason, Report, Unusable};
 
-use crate::support::{MAGIC, One, answered, client, code_of, data_of, lcp, open, requires};
+use crate::support::{MAGIC, One, answered, client, code_of, data_of, given, lcp, open, requires};
 
 #[test]
 fn the_first_request_has_mru_authentication_and_magic_number() {
@@ -104,6 +104,37 @@ fn a_peer_that_naks_authentication_is_asked_by_the_next_method_or_let_go() {
 }
 
 #[test]
+fn nothing_is_longer_than_what_the_peer_receives() {
+    let mut one = One::open(open());
+    let request = one.take_one();
+    one.hear(&answered(&request, code::CONFIGURE_ACK));
+    one.hear(&lcp(code::CONFIGURE_REQUEST, 1, &[1, 4, 0x02, 0x40]));
+    one.sent.clear();
+    one.answer(Answer::Accept(given()));
+    one.sent.clear();
+    let many = |option: &[u8]| option.repeat(1400 / option.len());
+    let of = |number, code, data: &[u8]| Packet { code, id: 7, data }.emit(number);
+    let payloads = [
+        lcp(code::ECHO_REQUEST, 1, &[1; 1400]),
+        lcp(200, 1, &[1; 1400]),
+        of(0x80fd, 1, &[1; 1400]),
+        of(protocol::IPCP, 200, &[1; 1400]),
+        of(protocol::IPCP, code::CONFIGURE_REQUEST, &many(&[3, 2])),
+        of(protocol::IPCP, code::CONFIGURE_REQUEST, &many(&[99, 7, 1, 2, 3, 4, 5])),
+        lcp(code::CONFIGURE_REQUEST, 2, &many(&[1, 2])),
+        lcp(code::CONFIGURE_REQUEST, 3, &many(&[99, 7, 1, 2, 3, 4, 5])),
+    ];
+    for payload in payloads {
+        one.hear(&payload);
+        assert!(!one.sent.is_empty(), "{:02x?} is not answered", &payload[..8]);
+        for sent in one.sent.drain(..) {
+            // The Protocol field does not count (RFC 1661 section 2).
+            assert!(sent.len() <= 2 + 576, "{} bytes for {:02x?}", sent.len(), &payload[..8]);
+        }
+    }
+}
+
+#[test]
 fn answers_that_do_not_fit_change_nothing() {
     let mut one = One::open(open());
     let request = one.take_one();
@@ -138,7 +169,7 @@ fn a_request_that_comes_again_is_acknowledged_and_nothing_begins_anew() {
     assert_eq!(code_of(request).1, code::CONFIGURE_REQUEST);
     assert_eq!(*ack, answered(&other, code::CONFIGURE_ACK));
     assert_eq!(one.said.last(), Some(&Report::Down { session: 0, reason: Reason::Renegotiated }));
-    let answer = protocol_ppp::Answer::Accept(crate::support::given());
+    let answer = Answer::Accept(given());
     one.tell(Command::Answer { session: 0, question, answer });
     let why = Unusable::Question;
     assert_eq!(one.said.last(), Some(&Report::Refused { session: 0, why }));

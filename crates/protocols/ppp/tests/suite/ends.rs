@@ -8,7 +8,7 @@ use protocol_ppp::{
     Answer, Command, Config, Credentials, Keepalive, Method, Network, Phase, Reason, Report,
 };
 
-use crate::support::{MAGIC, One, answered, code_of, data_of, given, lcp, open, requires};
+use crate::support::{MAGIC, One, answered, client, code_of, data_of, given, lcp, open, requires};
 
 const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -65,19 +65,33 @@ fn the_peer_ends_it_and_is_answered_until_it_hears() {
 
 #[test]
 fn a_loop_is_found_while_it_is_negotiated_and_later() {
-    let mut one = One::open(open());
-    let mut sent = 0;
-    while one.ended().is_none() && sent < SENT_MAX {
-        if one.sent.is_empty() {
-            one.pass(seconds(1));
+    let methods = [Method::ChapMd5, Method::Pap];
+    let both = Config { identity: client(&methods, b"x").identity, ..requires(&methods) };
+    // Where the peer has to prove who it is the own request asks for that, too.
+    for config in [open(), requires(&methods[..1]), requires(&methods), both] {
+        let mut one = One::open(config);
+        let (mut sent, mut codes) = (0, vec![]);
+        while one.ended().is_none() && sent < SENT_MAX {
+            if one.sent.is_empty() {
+                one.pass(seconds(1));
+            }
+            for payload in std::mem::take(&mut one.sent) {
+                sent += 1;
+                codes.push(code_of(&payload).1);
+                one.hear(&payload);
+            }
         }
-        for payload in std::mem::take(&mut one.sent) {
-            sent += 1;
-            one.hear(&payload);
-        }
+        assert_eq!(one.ended(), Some(Reason::Looped), "after {codes:?}");
+        assert_eq!(codes[..4], [1, 3, 1, 3], "each own number is answered by a Nak: {codes:?}");
+        assert!(one.ppp.counters().asked == 0);
     }
-    assert_eq!(one.ended(), Some(Reason::Looped), "after {sent} packets");
-    assert!(one.ppp.counters().asked == 0);
+    // Nobody has suggested a number of 0.
+    let mut one = One::open(open());
+    for _ in 0..5 {
+        let id = data_of(&one.take_one()).0;
+        one.hear(&lcp(code::CONFIGURE_NAK, id, &[5, 6, 0, 0, 0, 0]));
+    }
+    assert_eq!((one.ended(), code_of(&one.take_one()).1), (None, code::CONFIGURE_REQUEST));
     // A link that is looped while the session is up shows by the own Echo-Request.
     let mut one = One::linked(open());
     one.pass(seconds(31));

@@ -104,6 +104,33 @@ fn a_peer_that_naks_authentication_is_asked_by_the_next_method_or_let_go() {
 }
 
 #[test]
+fn a_nak_may_offer_several_methods() {
+    let [pap, chap, other] =
+        [&[3, 4, 0xc0, 0x23][..], &[3, 5, 0xc2, 0x23, 5], &[3, 5, 0xc2, 0x23, 0x81]];
+    let both = [Method::ChapMd5, Method::Pap];
+    let all: [(&[Method], &[&[u8]], &[u8]); 5] = [
+        (&both, &[pap, other], pap),
+        (&both, &[other, pap, other], pap),
+        (&both, &[pap, chap], pap),
+        (&[Method::Pap, Method::ChapMd5], &[chap, other, other], chap),
+        (&both[..1], &[chap, pap], chap),
+    ];
+    for (methods, offered, expected) in all {
+        let mut one = One::open(requires(methods));
+        let id = data_of(&one.take_one()).0;
+        one.hear(&lcp(code::CONFIGURE_NAK, id, &offered.concat()));
+        let request = one.take_one();
+        assert_eq!(code_of(&request).1, code::CONFIGURE_REQUEST, "{offered:02x?}");
+        assert_eq!(data_of(&request).1[4..4 + expected.len()], *expected, "{offered:02x?}");
+    }
+    // A request has one of them.
+    let mut one = One::open(client(&both, b"x"));
+    one.sent.clear();
+    one.hear(&lcp(code::CONFIGURE_REQUEST, 1, &[chap, pap].concat()));
+    assert_eq!(one.take_one(), lcp(code::CONFIGURE_REJECT, 1, pap));
+}
+
+#[test]
 fn nothing_is_longer_than_what_the_peer_receives() {
     let mut one = One::open(open());
     let request = one.take_one();

@@ -14,6 +14,9 @@ pub(crate) struct Prover {
     method: Method,
     id: u8,
     /// What was said last, to be said again: a request of PAP, a response of CHAP.
+    /// That of the first request of PAP: each has another one (RFC 1334 section 2.2.1), and an
+    /// answer to any of them counts, because all say the same. By CHAP it is that of the response.
+    first: u8,
     said: Secret,
     tries: u8,
     timer: Option<Time>,
@@ -35,8 +38,11 @@ impl Prover {
     /// Begins: by PAP this side says who it is.
     pub fn begin(method: Method, identity: &Identity, out: &mut Outbox<'_>) -> Prover {
         let mut this = Prover {
+        // An answer that comes late, to what was said before all began anew, is none.
+        let id: u8 = out.draws.bytes::<1>()[0];
             method,
-            id: 0,
+            id,
+            first: id.wrapping_add(1),
             said: Secret(Vec::new()),
             tries: TRIES_MAX,
             timer: None,
@@ -80,7 +86,8 @@ impl Prover {
             out.counters.malformed += 1;
             return Heard::Nothing;
         };
-        let has_said = !self.said.0.is_empty() && id == self.id;
+        let is_of_those = id.wrapping_sub(self.first) <= self.id.wrapping_sub(self.first);
+        let has_said = !self.said.0.is_empty() && is_of_those;
         match (self.method, code) {
             (Method::ChapMd5, chap::CHALLENGE) => {
                 let Some((challenge, _)) = counted(data).filter(|(value, _)| !value.is_empty())
@@ -90,7 +97,7 @@ impl Prover {
                 };
                 let response = chap_response(id, &identity.secret.0, challenge);
                 self.said = Secret([&[16][..], &response, &identity.name].concat());
-                (self.id, self.tries) = (id, TRIES_MAX);
+                (self.first, self.id, self.tries) = (id, id, TRIES_MAX);
                 self.say(out);
                 Heard::Nothing
             }
@@ -116,7 +123,10 @@ impl Prover {
         self.tries = self.tries.saturating_sub(1);
         self.timer = Some(out.again());
         let code = match self.method {
-            Method::Pap => pap::REQUEST,
+            Method::Pap => {
+                self.id = self.id.wrapping_add(1);
+                pap::REQUEST
+            }
             Method::ChapMd5 => chap::RESPONSE,
         };
         out.send(self.method.protocol(), Packet { code, id: self.id, data: &self.said.0 });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol_ppp::packet::{Packet, code, protocol};
+use protocol_ppp::packet::{Packet, code, pap, protocol};
 use protocol_ppp::{Answer, Command, Config, Method, Phase, Reason, Report, Unusable};
 
 use crate::support::{MAGIC, One, answered, client, code_of, data_of, given, lcp, open, requires};
@@ -158,6 +158,39 @@ fn nothing_is_longer_than_what_the_peer_receives() {
             // The Protocol field does not count (RFC 1661 section 2).
             assert!(sent.len() <= 2 + 576, "{} bytes for {:02x?}", sent.len(), &payload[..8]);
         }
+    }
+}
+
+#[test]
+fn each_request_of_pap_has_an_identifier_of_its_own() {
+    let asked = || {
+        let mut one = One::open(client(&[Method::Pap], b"secret"));
+        let request = one.take_one();
+        one.hear(&answered(&request, code::CONFIGURE_ACK));
+        one.hear(&lcp(code::CONFIGURE_REQUEST, 1, &[3, 4, 0xc0, 0x23]));
+        one.sent.remove(0);
+        one
+    };
+    let mut one = asked();
+    one.pass(Duration::from_secs(29));
+    let (ids, said): (Vec<u8>, Vec<_>) = one.sent.iter().map(|payload| data_of(payload)).unzip();
+    assert_eq!(ids.len(), 10);
+    assert!(said.iter().all(|said| *said == b"\x02me\x06secret"));
+    for (at, id) in ids.iter().enumerate() {
+        assert_eq!(*id, ids[0].wrapping_add(at as u8));
+    }
+    // An answer to any of them counts: the first one may have taken long.
+    for at in [0, 2] {
+        let mut one = asked();
+        one.pass(Duration::from_secs(7));
+        let first = data_of(&one.sent[0]).0;
+        assert_eq!(one.sent.len(), 3);
+        let answer = |id| Packet { code: pap::ACK, id, data: &[0] }.emit(protocol::PAP);
+        one.hear(&answer(first.wrapping_add(3)));
+        one.hear(&answer(first.wrapping_sub(1)));
+        assert_eq!(one.ppp.counters().stale, 2);
+        one.hear(&answer(first.wrapping_add(at)));
+        assert_eq!(one.ppp.view(0).map(|view| view.phase), Some(Phase::Network), "{at}");
     }
 }
 

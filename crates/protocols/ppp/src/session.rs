@@ -155,14 +155,21 @@ impl Session {
     /// The owner answers.
     ///
     /// # Errors
-    /// [`Unusable::Question`] if it was not asked that.
+    /// [`Unusable::Question`] if it was not asked that; [`Unusable::Identifier`] if both sides
+    /// would have the same one: then the question stays open.
     pub fn answer(
         &mut self,
         question: u32,
         answer: Answer,
         out: &mut Outbox<'_>,
     ) -> Result<(), Unusable> {
-        self.question.take_if(|open| *open == question).ok_or(Unusable::Question)?;
+        if self.question != Some(question) {
+            return Err(Unusable::Question);
+        }
+        if let Answer::Accept(network) = &answer {
+            network.check()?;
+        }
+        self.question = None;
         match answer {
             Answer::Accept(network) => {
                 self.network = Some(network);

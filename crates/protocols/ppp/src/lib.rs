@@ -9,7 +9,7 @@
 //! of RFC 1661, [`draws`] are numbers that nobody can guess, [`config`] is what sessions are
 //! configured with, [`control`] is what the owner says and hears, [`counters`] counts, `outbox` is
 //! what a session has at hand, `layer` what a protocol tells the negotiation: `lcp`, `ipcp` and
-//! `ipv6cp`. `negotiation` is that of all three, `authenticator` and `prover` are both sides of
+//! `ipv6cp`. `negotiation` negotiates all three, `authenticator` and `prover` are both sides of
 //! PAP and CHAP, `session` joins them, `network` is its part of IPv4 and IPv6, [`machine`] has all
 //! sessions, [`redact`] hides secrets.
 

@@ -171,7 +171,7 @@ impl Ppp {
 }
 
 impl Shared {
-    /// What a session has at hand.
+    /// What a session may use.
     fn outbox(&mut self, session: u32, now: Time, restart: Duration) -> Outbox<'_> {
         let Shared { reports, counters, draws, question } = self;
         Outbox { now, session, restart, reports, counters, draws, question }

@@ -1,4 +1,4 @@
-//! This side proves who it is: the side that is asked, of PAP (RFC 1334 section 2) and CHAP (RFC
+//! The side that is asked to authenticate, of PAP (RFC 1334 section 2) and CHAP (RFC
 //! 1994).
 
 use protocol_kit::{Secret, Time};
@@ -12,11 +12,12 @@ use crate::packet::{Packet, chap, counted, pap};
 #[derive(Debug)]
 pub(crate) struct Prover {
     method: Method,
+    /// The identifier of what was said last.
     id: u8,
-    /// What was said last, to be said again: a request of PAP, a response of CHAP.
     /// That of the first request of PAP: each has another one (RFC 1334 section 2.2.1), and an
     /// answer to any of them counts, because all say the same. By CHAP it is that of the response.
     first: u8,
+    /// What was said last, to be said again: a request of PAP, a response of CHAP.
     said: Secret,
     tries: u8,
     timer: Option<Time>,
@@ -30,16 +31,16 @@ pub(crate) enum Heard {
     Welcome,
     /// That it is not.
     Refusal,
-    /// Nothing that changes something.
+    /// Nothing that changes anything.
     Nothing,
 }
 
 impl Prover {
-    /// Begins: by PAP this side says who it is.
+    /// Begins: by PAP this side sends name and password.
     pub fn begin(method: Method, identity: &Identity, out: &mut Outbox<'_>) -> Prover {
-        let mut this = Prover {
         // An answer that comes late, to what was said before all began anew, is none.
         let id: u8 = out.draws.bytes::<1>()[0];
+        let mut this = Prover {
             method,
             id,
             first: id.wrapping_add(1),
@@ -69,7 +70,7 @@ impl Prover {
         self.timer
     }
 
-    /// Says it again, where that is due; false if that was often enough.
+    /// Sends it again if it is time to; false if it was sent often enough.
     pub fn expire(&mut self, out: &mut Outbox<'_>) -> bool {
         if self.timer.take_if(|timer| *timer <= out.now).is_some() {
             if self.tries == 0 {

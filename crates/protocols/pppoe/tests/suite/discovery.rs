@@ -104,36 +104,42 @@ fn a_request_that_comes_again_has_the_same_session() {
 
 #[test]
 fn a_request_that_comes_late_ends_no_session() {
-    for replaces in [true, false] {
+    for step in [Duration::from_millis(1), Duration::from_secs(2)] {
         for by_mac in [1, 2] {
-            let mut config = Config { replaces, ..Config::new(b"ac") };
-            config.limits.by_mac = by_mac;
-            let mut one = One::new(config);
-            let step = Duration::from_millis(10);
-            let ask = |one: &mut One| {
-                one.now = one.now.after(step);
-                let offer = one.hear(host(1, 1), &packet(code::PADI, &any())).expect("an offer");
-                let cookie = tag(&offer, kind::AC_COOKIE).expect("a cookie");
-                one.now = one.now.after(step);
-                let request = packet(code::PADR, &with(&any(), kind::AC_COOKIE, &cookie));
-                (request.clone(), one.hear(host(1, 1), &request).expect("an answer"))
-            };
-            let old: Vec<_> = (0..by_mac).map(|_| ask(&mut one)).collect();
-            // The last one ends without the host's doing, and another one begins.
-            one.tell(Command::Close { session: by_mac - 1, why: vec![] });
-            let (_, confirmed) = ask(&mut one);
-            let session_id = Packet::parse(&confirmed).expect("a packet").session_id;
-            assert_ne!(session_id, 0);
-            let views = |one: &One| (0..by_mac).map(|number| one.ac.view(number)).collect();
-            let (before, marks): (Vec<_>, _) = (views(&one), one.said.len());
-            assert!(before.iter().all(Option::is_some));
-            // The network has repeated the request of the session that has ended.
-            let answer = one.hear(host(1, 1), &old[old.len() - 1].0);
-            assert_eq!(views(&one), before, "{by_mac} {replaces}");
-            assert_eq!(one.said.len(), marks);
-            assert_eq!((answer.is_none(), one.counters().late), (replaces, replaces.into()));
+            hear_late(step, by_mac, true);
+            hear_late(step, by_mac, false);
         }
     }
+}
+
+/// A host has as many sessions as it may have, and the network repeats the request of one that has
+/// ended before.
+#[track_caller]
+fn hear_late(step: Duration, by_mac: u32, replaces: bool) {
+    let mut config = Config { replaces, ..Config::new(b"ac") };
+    config.limits.by_mac = by_mac;
+    let mut one = One::new(config);
+    let ask = |one: &mut One| {
+        one.now = one.now.after(step);
+        let offer = one.hear(host(1, 1), &packet(code::PADI, &any())).expect("an offer");
+        let cookie = tag(&offer, kind::AC_COOKIE).expect("a cookie");
+        one.now = one.now.after(step);
+        let request = packet(code::PADR, &with(&any(), kind::AC_COOKIE, &cookie));
+        let answer = one.hear(host(1, 1), &request).expect("an answer");
+        assert_ne!(Packet::parse(&answer).expect("a packet").session_id, 0);
+        request
+    };
+    let old: Vec<_> = (0..by_mac).map(|_| ask(&mut one)).collect();
+    one.tell(Command::Close { session: by_mac - 1, why: vec![] });
+    ask(&mut one);
+    let views = |one: &One| (0..by_mac).map(|number| one.ac.view(number)).collect();
+    let (before, marks): (Vec<_>, _) = (views(&one), one.said.len());
+    assert!(before.iter().all(Option::is_some));
+    let answer = one.hear(host(1, 1), &old[old.len() - 1]);
+    assert_eq!(views(&one), before, "{step:?} {by_mac} {replaces}");
+    assert_eq!(one.said.len(), marks);
+    // It is refused where none gives way.
+    assert_eq!((answer.is_none(), one.counters().late), (replaces, replaces.into()));
 }
 
 #[test]

@@ -108,7 +108,9 @@ fn a_nak_may_offer_several_methods() {
     let [pap, chap, other] =
         [&[3, 4, 0xc0, 0x23][..], &[3, 5, 0xc2, 0x23, 5], &[3, 5, 0xc2, 0x23, 0x81]];
     let both = [Method::ChapMd5, Method::Pap];
-    let all: [(&[Method], &[&[u8]], &[u8]); 5] = [
+    // What is required, what a Nak offers, and what is asked for then.
+    type Case<'a> = (&'a [Method], &'a [&'a [u8]], &'a [u8]);
+    let all: [Case<'_>; 5] = [
         (&both, &[pap, other], pap),
         (&both, &[other, pap, other], pap),
         (&both, &[pap, chap], pap),

@@ -1,7 +1,7 @@
 //! Comparison of secrets.
 //!
-//! Whoever may try values until one is right must not learn from the time of an answer how many
-//! bytes of a value were right. The length of what is compared is no secret here.
+//! An attacker who can try one value after another must not learn from the time of an answer how
+//! many bytes of a value were right. The length of what is compared is no secret here.
 
 /// Whether two strings of bytes are equal. The time that it takes depends on their lengths alone,
 /// and not on where they differ.

@@ -73,9 +73,9 @@ pub struct Network {
 /// What a session is given of IPv4 (RFC 1332, 1877).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V4 {
-    /// The address of this side; 0.0.0.0 to be given one by the peer.
+    /// The address of this side; 0.0.0.0 if the peer chooses it.
     pub local: Ipv4Addr,
-    /// The address of the peer; 0.0.0.0 for what the peer says.
+    /// The address of the peer; 0.0.0.0 if the peer chooses it.
     pub remote: Ipv4Addr,
     /// The DNS servers that are given to a peer which asks for them.
     pub dns: [Option<Ipv4Addr>; 2],
@@ -88,7 +88,7 @@ pub struct V4 {
 pub struct V6 {
     /// The interface identifier of this side; 0 for a random one.
     pub local: u64,
-    /// That of the peer, which is told to take it and may take no other; 0 for what the peer says.
+    /// That of the peer, which may have no other one; 0 if the peer chooses it.
     pub remote: u64,
 }
 

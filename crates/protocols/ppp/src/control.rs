@@ -114,7 +114,7 @@ pub enum Report {
         session: u32,
     },
     /// The session is not up any more: nothing passes, an open question is void, and what was
-    /// answered counts no more. With [`Reason::Renegotiated`] it begins anew, else it ends.
+    /// answered counts no more. It ends, but after [`Reason::Renegotiated`], when it begins again.
     Down {
         /// The session.
         session: u32,
@@ -194,9 +194,9 @@ pub enum Reason {
     LinkDown,
     /// The peer has ended it.
     Terminated,
-    /// The peer negotiates anew.
+    /// The peer renegotiates.
     Renegotiated,
-    /// The peer has negotiated anew too often.
+    /// The peer has renegotiated too often.
     Restless,
     /// The peer does not answer requests of LCP.
     Unanswered,

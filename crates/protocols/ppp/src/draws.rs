@@ -1,4 +1,4 @@
-//! Random numbers that nobody can guess: magic numbers, challenges, interface identifiers.
+//! Random numbers that cannot be guessed: magic numbers, challenges, interface identifiers.
 
 /// A generator of a secret seed: each number is the keyed hash (BLAKE3) of a count.
 #[derive(Clone)]

@@ -13,8 +13,8 @@ use crate::packet::{self, Packet, chap, code, pap, protocol};
 use crate::redact::redact;
 
 /// Feeds sessions with what the bytes describe: a length, a session, steps of time, and then a
-/// payload. It panics when the machine breaks a promise: nobody is up who was refused, no arrival
-/// has many outputs, what may be accepted is written back, and nothing shows a password.
+/// payload. It panics when the machine breaks a promise: no refused peer is up, no arrival has many
+/// outputs, accepted packets are written back as they were, and nothing shows a password.
 pub fn fuzz(bytes: &[u8]) {
     packet::law(bytes);
     hide(bytes);

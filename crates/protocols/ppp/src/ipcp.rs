@@ -105,7 +105,7 @@ impl Layer for Ipcp {
             if let Some(server) = place.and_then(|place| self.dns[place].as_mut()) {
                 *server = value;
             }
-            // The own address is nobody else's choice unless it was asked for.
+            // The peer does not choose the own address, unless it was asked for one.
             let is_wanted = self.given.local.is_unspecified() && !value.is_unspecified();
             if option.kind == kind::ADDRESS && is_wanted {
                 self.own = Some(value);

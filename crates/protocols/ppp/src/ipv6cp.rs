@@ -27,8 +27,8 @@ impl Ipv6cp {
         Ipv6cp { given, local, remote: given.remote, told: 0, has_added: false }
     }
 
-    /// What a peer is told to take that asks for none, or for one that cannot be its own. It is
-    /// told the same again.
+    /// The suggestion to a peer that asks for no identifier, or for one that it cannot have. It
+    /// stays the same.
     fn suggest(&mut self, draws: &mut Draws) -> [u8; 8] {
         if self.given.remote != 0 {
             self.told = self.given.remote;
@@ -85,8 +85,8 @@ impl Layer for Ipv6cp {
     fn nakked(&mut self, options: Options<'_>, draws: &mut Draws) -> Result<(), Reason> {
         for option in options.iter().filter(|option| option.kind == INTERFACE_ID) {
             let value = option.array().map_or(0, u64::from_be_bytes);
-            // One that is given to this side is nobody else's choice, and one that is the peer's
-            // cannot be that of this side.
+            // The peer does not choose an identifier that is given to this side, and this side does
+            // not take the peer's.
             if self.given.local == 0 {
                 let is_usable = value != 0 && value != self.remote && value != self.told;
                 self.local = if is_usable { value } else { another(self.remote, draws) };

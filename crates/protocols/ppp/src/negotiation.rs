@@ -153,7 +153,7 @@ impl<L: Layer> Negotiation<L> {
         self.happen(Event::Echo, Reply { code: code::ECHO_REPLY, id, data }, out);
     }
 
-    /// Sends a packet that is answered to nobody.
+    /// Sends a packet that answers none.
     pub fn send(&mut self, code: u8, data: &[u8], out: &mut Outbox<'_>) -> u8 {
         let id = self.next_id();
         out.send(L::PROTOCOL, Packet { code, id, data });
@@ -169,7 +169,7 @@ impl<L: Layer> Negotiation<L> {
         let ack = Reply { code: code::CONFIGURE_ACK, id, data };
         let is_repeated = self.state == State::Opened && self.accepted == Some(this);
         if is_repeated && self.repeats < REPEATS_MAX {
-            // The network has repeated it, or has lost the Ack: nothing is negotiated anew.
+            // The network has repeated it, or has lost the Ack: no renegotiation.
             self.repeats += 1;
             out.counters.repeated += 1;
             out.send(L::PROTOCOL, Packet { code: ack.code, id, data });
@@ -367,5 +367,5 @@ pub(crate) const FAILURES_MAX: u8 = 5;
 /// Requests and answers heard until both sides count as unable to agree.
 pub(crate) const ROUNDS_MAX: u8 = 30;
 
-/// Times that an accepted request is accepted again without negotiating anew.
+/// Times that an accepted request is accepted again without renegotiation.
 const REPEATS_MAX: u8 = 3;

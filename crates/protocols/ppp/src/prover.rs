@@ -38,7 +38,7 @@ pub(crate) enum Heard {
 impl Prover {
     /// Begins: by PAP this side sends name and password.
     pub fn begin(method: Method, identity: &Identity, out: &mut Outbox<'_>) -> Prover {
-        // An answer that comes late, to what was said before all began anew, is none.
+        // A late answer to a request from before a renegotiation must not count.
         let id: u8 = out.draws.bytes::<1>()[0];
         let mut this = Prover {
             method,

@@ -41,7 +41,7 @@ pub(crate) struct Session {
     /// When the next Echo-Request is sent, and how many were not answered.
     pub echo: Option<Time>,
     pub unanswered: u8,
-    /// Times that something was negotiated anew.
+    /// Times that something was renegotiated.
     pub reopenings: u8,
     /// Whether it is over.
     pub is_over: bool,
@@ -425,7 +425,7 @@ fn read<'a>(bytes: &'a [u8], out: &mut Outbox<'_>) -> Option<Packet<'a>> {
     packet
 }
 
-/// Times that a session may negotiate something anew.
+/// Times that a session may renegotiate something.
 pub(crate) const REOPENINGS_MAX: u8 = 16;
 
 #[cfg(test)]

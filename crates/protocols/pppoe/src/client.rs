@@ -247,5 +247,5 @@ impl Client {
     }
 }
 
-/// Most bytes that PPP carries where nobody has asked for more (RFC 2516 section 7).
+/// Most bytes that PPP carries unless more was agreed on (RFC 2516 section 7).
 const USUAL_MAX: u16 = 1492;

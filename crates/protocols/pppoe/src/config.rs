@@ -32,9 +32,9 @@ pub struct Config {
 pub struct Limits {
     /// In all.
     pub total: u32,
-    /// Of a MAC address, on all lines together. Whoever uses an address on one line keeps its owner
-    /// out on another one: where hosts cannot be trusted with that, `by_circuit` is the better
-    /// limit.
+    /// Of a MAC address, on all lines together. A host with a copied address can keep the owner of
+    /// that address out, also from another line: where hosts are not trusted, `by_circuit` is the
+    /// better limit.
     pub by_mac: u32,
     /// Of a port and outer VLAN.
     pub by_vlan: u32,
@@ -55,7 +55,7 @@ pub enum Unusable {
     /// A time of cookies that is too short or too long.
     #[error("a cookie is valid for 1 to 3,600 s")]
     Cookie,
-    /// A limit that lets nobody in.
+    /// A limit of zero.
     #[error("limits are 1 at least")]
     Limit,
     /// No session has this number.

@@ -34,7 +34,7 @@ pub enum Command {
     Close {
         /// The session.
         session: u32,
-        /// What the host is told why, at most 253 bytes; nothing if that is empty.
+        /// The reason that the host is given, at most 253 bytes; none if it is empty.
         why: Vec<u8>,
     },
     /// Whether more sessions are wanted, which is so at the beginning. If not, PADI are not

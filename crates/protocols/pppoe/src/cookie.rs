@@ -58,7 +58,7 @@ impl Cookies {
         if is_good { Worth::Good(made) } else { Worth::Old }
     }
 
-    /// A number of 64 bits that nobody can guess, of any bytes.
+    /// A keyed hash of 64 bits, which cannot be guessed, of any bytes.
     pub fn hash(&self, purpose: u8, parts: &[&[u8]]) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&[purpose]);

@@ -50,8 +50,8 @@ impl Machine for AccessConcentrator {
 }
 
 impl AccessConcentrator {
-    /// Creates an access concentrator without sessions. The key makes cookies: nobody else may know
-    /// it.
+    /// Creates an access concentrator without sessions. The key makes cookies, and must be
+    /// secret.
     ///
     /// # Errors
     /// Why the configuration cannot be used.
@@ -460,10 +460,10 @@ fn only_service(tags: Tags<'_>) -> Result<&[u8], Drop> {
 /// Outputs that wait to be polled, beyond which no packet is taken in.
 pub const OUTPUTS_MAX: usize = 65_536;
 
-/// Most bytes that PPP carries where nobody has asked for more (RFC 2516 section 7).
+/// Most bytes that PPP carries unless more was agreed on (RFC 2516 section 7).
 pub const MAX_PAYLOAD: u16 = 1492;
 
-/// Most bytes of what a host is told at its end.
+/// Most bytes of the reason that a host is given when its session ends.
 const WHY_LEN_MAX: usize = 253;
 
 /// First bytes of what is hashed, each of a purpose.

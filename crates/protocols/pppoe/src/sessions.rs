@@ -93,19 +93,19 @@ impl Sessions {
     /// # Errors
     /// Which limit is reached.
     pub fn admit(&self, limits: Limits, place: Place) -> Result<(), Full> {
-        self.admit_beside(limits, place, [0; 4])
+        self.admit_less(limits, place, [0; 4])
     }
 
     /// Whether there may be another session of a host if this one of the same host and line were
     /// over.
     pub fn would_admit(&self, limits: Limits, place: Place, without: &Session) -> bool {
         let of_circuit = u32::from(without.circuit == place.circuit);
-        self.admit_beside(limits, place, [1, of_circuit, 1, 1]).is_ok()
+        self.admit_less(limits, place, [1, of_circuit, 1, 1]).is_ok()
     }
 
-    /// The same where so many sessions of the MAC address, the circuit, the VLAN and in all do not
-    /// count.
-    fn admit_beside(&self, limits: Limits, place: Place, less: [u32; 4]) -> Result<(), Full> {
+    /// The same, with these numbers taken off the counts of the MAC address, the circuit, the VLAN,
+    /// and in all.
+    fn admit_less(&self, limits: Limits, place: Place, less: [u32; 4]) -> Result<(), Full> {
         let Limits { total, by_mac, by_vlan, by_circuit } = limits;
         let Place { line, host, circuit } = place;
         let of_vlan = self.of_vlan.get(&(line.port, line.outer));

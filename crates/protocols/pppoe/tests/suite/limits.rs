@@ -1,4 +1,4 @@
-//! Limits: by MAC address, VLAN, circuit and in all, each with its counter.
+//! Limits: of a MAC address, a VLAN, a circuit and in all, each with its counter.
 
 use protocol_pppoe::packet::{Packet, code};
 use protocol_pppoe::tags::{LineIds, kind};
@@ -74,13 +74,13 @@ fn a_circuit_is_what_a_trusted_access_node_says() {
         let line = Line { port, outer, inner: 1 };
         assert!(is_in(&mut one, Origin { line, ..host(1, number) }, b"a"), "{line:?}");
     }
-    // Where hosts could write the tag themselves it counts for nothing.
+    // Where hosts could write the tag themselves it is ignored.
     let mut one = One::new(usual);
     assert!(is_in(&mut one, host(1, 1), b"a"));
     let Some(Report::Opened { opened, .. }) = one.said.pop() else { panic!("no session") };
     assert_eq!((opened.circuit, opened.remote), (None, None));
     assert!(!is_in(&mut one, host(1, 2), b"b"), "the line is the circuit");
-    assert!(is_in(&mut one, host(2, 3), b"a"), "nobody uses up what is another one's");
+    assert!(is_in(&mut one, host(2, 3), b"a"), "no host uses up another one's limit");
 }
 
 /// What an access node adds for a circuit.
@@ -102,7 +102,7 @@ fn nobody_gives_way_to_what_does_not_begin() {
         Some(Packet::parse(&answer).expect("a packet").session_id)
     };
     assert!(ask(&mut one, 1, b"a", &[]) > Some(0) && ask(&mut one, 2, b"b", &[]) > Some(0));
-    // The circuit is full of somebody else's session: no end of an own one makes room there.
+    // Another host's session fills the circuit: the end of the own one makes no room there.
     assert_eq!(ask(&mut one, 1, b"b", &[]), Some(0));
     assert_eq!((one.ac.sessions(), one.closed(), one.counters().limit_circuit), (2, vec![], 1));
     // The one that makes room is not the eldest of all.

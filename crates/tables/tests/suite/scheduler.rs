@@ -8,24 +8,15 @@ use std::collections::BTreeSet;
 use tables::oracle::Hierarchy;
 use tables::scheduler::{Discard, LEVELS, Member, Port, Queue, Scheduler, Shape, Sizes};
 
-/// SplitMix64.
-pub struct Random(pub u64);
+use crate::random::Random;
 
 impl Random {
-    /// A number below `limit`.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-
-    fn one_in(&mut self, of: u64) -> bool {
+    fn one_in(&mut self, of: usize) -> bool {
         self.below(of) == 0
     }
 
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
+        all[self.below(all.len())]
     }
 }
 
@@ -111,7 +102,7 @@ impl Walk {
             55..=74 => self.take(),
             75..=91 => {
                 let bits = self.random.below(21);
-                self.now += self.random.below(1 << bits);
+                self.now += self.random.below(1 << bits) as u64;
             }
             92..=95 => self.ask(),
             _ => self.change(),
@@ -133,7 +124,7 @@ impl Walk {
             // The time that it has been told stays.
             let got = self.fast.offer(99, &[], 0, now);
             self.slow.offer(99, (&[], 0), now, got).unwrap_or_else(|what| panic!("{what}"));
-            now -= self.random.below(1 << 20);
+            now -= self.random.below(1 << 20) as u64;
             self.meet("a step back");
         }
         let got = self.fast.offer(queue, &frame, self.notes, now);
@@ -145,7 +136,7 @@ impl Walk {
 
     fn take(&mut self) {
         let port = self.random.below(2) as u32;
-        let most = if self.random.one_in(3) { self.random.below(5) } else { 100 } as usize;
+        let most = if self.random.one_in(3) { self.random.below(5) } else { 100 };
         let mut left = Vec::new();
         let taken = self.fast.take(port, self.now, most, |frame| {
             let mut bytes = vec![0; frame.len];
@@ -281,7 +272,7 @@ impl Walk {
         self.meet_parent(is_set);
     }
 
-    fn member(&mut self, parents: u64) -> Member {
+    fn member(&mut self, parents: usize) -> Member {
         Member {
             parent: self.random.below(parents) as u32,
             shape: self.shape(),

@@ -4,7 +4,8 @@ use tables::scheduler::{
     Cause, Discard, Dropped, LEVELS, Member, Offered, Port, Queue, Scheduler, Shape, Sizes,
 };
 
-use super::{CLOCK, Random};
+use super::CLOCK;
+use crate::random::Random;
 
 /// A port with nodes, subscribers and queues by number, without limits.
 struct Link {

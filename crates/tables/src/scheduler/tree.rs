@@ -251,7 +251,7 @@ impl Tree {
         let queue = &mut self.queues[head.queue as usize];
         let bytes = counted(len, queue.overhead);
         queue.bucket.charge(now, bytes);
-        let is_over = queue.turn.spend(bytes, i32::from(queue.weight) * quantum);
+        let is_over = queue.turn.spend(bytes);
         if queue.frames == 0 {
             self.lower_queue(head.queue);
         } else if !queue.bucket.has_credit(now) {
@@ -259,6 +259,7 @@ impl Tree {
             self.raise_queue(head.queue, now);
         } else if is_over {
             let next = queue.turn.next;
+            queue.turn.renew(i32::from(queue.weight) * quantum);
             self.shapers[head.subscriber as usize].turn_mut(level).first = next;
         }
         self.shaper_sent((head.subscriber, head.node), level, len, now);
@@ -272,9 +273,10 @@ impl Tree {
         let bytes = self.pass(at, len, now);
         let shaper = &mut self.shapers[at as usize];
         let quantum = shaper.quantum;
-        let is_over = shaper.turn_mut(level).spend(bytes, quantum);
+        let is_over = shaper.turn_mut(level).spend(bytes);
         if is_over && shaper.linked & bit(level) != 0 {
             let next = shaper.turn(level).next;
+            shaper.turn_mut(level).renew(quantum);
             self.shapers[above as usize].turn_mut(level).first = next;
         }
     }

@@ -206,6 +206,26 @@ fn under_overload_the_best_level_waits_less_than_a_millisecond() {
     link.set_port();
     let mut random = Random(7);
     let mut offered = 0;
+#[test]
+fn who_empties_its_queue_each_time_gets_no_more_than_its_weight() {
+    for tier in 0..3 {
+        let mut link = Link::new([[1, 1, 2], [1, 2, 1], [2, 1, 1]][tier], &[4]);
+        link.port.shape = shape(1e7, 0);
+        link.set_port();
+        while link.now < CLOCK {
+            link.keep(0, 10, 1500);
+            // Two frames are more than a turn of 2,270 bytes.
+            if link.scheduler.held(1, link.now).frames == 0 {
+                link.keep(1, 2, 1500);
+            }
+            link.pass(100_000);
+        }
+        let [always, by_twos] = link.bytes[..] else { panic!("two queues") };
+        assert!(by_twos as f64 <= 1.01 * always as f64, "{tier}: {by_twos} beside {always}");
+        assert!(by_twos as f64 >= 0.9 * always as f64, "{tier}: {by_twos} beside {always}");
+    }
+}
+
     while link.now < CLOCK / 10 {
         for subscriber in 0..100 {
             link.keep(2 * subscriber + 1, 3, 1500);

@@ -55,7 +55,7 @@ impl Scheduler {
     }
 
     /// By how many ticks at most something may be served later than its rate allows, if
-    /// [`Scheduler::take`] is always called.
+    /// [`Scheduler::take`] is always called, and no more is due than what a call brings back.
     pub fn late_ticks_max(&self) -> u64 {
         1 << self.step_bits
     }

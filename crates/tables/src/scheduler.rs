@@ -103,7 +103,10 @@ impl Scheduler {
         let Sizes { ports, nodes, subscribers, queues, cells, frame_bytes_max } = sizes;
         let timers: u64 = [ports, nodes, subscribers, queues].into_iter().map(u64::from).sum();
         if timers.max(u64::from(cells)) >= u64::from(u32::MAX) {
-            let text = format!("{timers} queues and what they are under, {cells} cells");
+            let text = format!(
+                "{timers} queues and what they are under, {cells} cells: take less than {} of each",
+                u32::MAX
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let step_bits = (ticks_per_s * STEP_S).max(1.0).log2() as u32;

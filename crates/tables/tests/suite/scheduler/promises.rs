@@ -1,4 +1,5 @@
-//! Rates at each level within 1 %, weights, priority, room, and nobody held up by others.
+//! Rates of each tier as exact as the design has it, weights, priority, room, and nobody held up by
+//! others.
 
 use tables::scheduler::{
     Cause, Discard, Dropped, LEVELS, Member, Offered, Port, Queue, Scheduler, Shape, Sizes,
@@ -104,20 +105,23 @@ const FRAME: [u8; 2014] = [0; 2014];
 /// How often a worker comes.
 const ROUND: u64 = 20_000;
 
+/// From a bucket without tokens on, a backlog sends in a time T at most `rate * T` and a frame, and
+/// at least what is due a step of the timers before its end. 400 frames are long enough for that to
+/// be within 1 %.
 #[test]
-fn every_level_has_its_rate_within_1_percent() {
-    // 80 kbit/s to 10 Gbit/s.
-    for rate in [1e4, 1e6, 1.25e8, 1.25e9] {
+fn every_tier_has_its_rate_but_for_a_step_and_a_frame() {
+    // 80 kbit/s to 10 Gbit/s; a worker comes at least once in the time of a burst.
+    for (rate, round) in [(1e4, 1_000_000), (1e6, 1_000_000), (1.25e8, ROUND), (1.25e9, ROUND)] {
         for len in [64, 1500] {
             for (tier, overhead) in (0..5).zip([0, 20, -14, 42, 4]) {
-                rate_of(tier, rate, len, overhead);
+                rate_of(tier, (rate, round), len, overhead);
             }
         }
     }
 }
 
 /// Two queues below what has the rate hold frames all the time.
-fn rate_of(tier: usize, rate: f64, len: usize, overhead: i16) {
+fn rate_of(tier: usize, (rate, round): (f64, u64), len: usize, overhead: i16) {
     let mut link = Link::new([2, 2, 2], &[4]);
     let limited = shape(rate, overhead);
     let under: &[u32] = match tier {
@@ -147,23 +151,26 @@ fn rate_of(tier: usize, rate: f64, len: usize, overhead: i16) {
             &[1, 6]
         }
     };
-    // A second, or 100,000 frames.
+    // A second, or 100,000 frames; 400 frames at least.
     let counted = len as f64 + f64::from(overhead);
-    let seconds = (100_000.0 * counted / rate).min(1.0);
-    let in_a_round = (rate * ROUND as f64 / CLOCK as f64 / counted) as u32;
+    let seconds = (100_000.0 * counted / rate).min(1.0).max(400.0 * counted / rate);
+    let in_a_round = (rate * round as f64 / CLOCK as f64 / counted) as u32;
     while link.now < (seconds * CLOCK as f64) as u64 {
         for &queue in under {
             link.keep(queue, 2 * in_a_round + 4, len);
         }
-        link.pass(ROUND);
+        link.pass(round);
     }
     let frames = link.bytes.iter().sum::<u64>() as f64 / len as f64;
     let got = frames * counted;
     let expected = rate * link.now as f64 / CLOCK as f64;
-    // It was emptied when it was set for the second time; a frame may be on either side.
-    let off = (got - expected).abs();
-    let most = 0.01 * expected + 2.0 * counted;
-    assert!(off <= most, "{tier}: {got} for {expected} at {rate} byte/s, {len} bytes");
+    let late = rate * link.scheduler.late_ticks_max() as f64 / CLOCK as f64;
+    // A frame's cost is rounded to 1/64 tick, and a rate to 24 bits.
+    let ticks = counted / rate * CLOCK as f64;
+    let rounding = (expected + counted) * (1.0 / 128.0 / ticks + 2f64.powi(-24));
+    let about = format!("{tier}: {got} for {expected} at {rate} byte/s, {len} bytes");
+    assert!(got >= expected - late - rounding && got <= expected + counted + rounding, "{about}");
+    assert!((got - expected).abs() <= 0.01 * expected, "{about}");
 }
 
 #[test]
@@ -200,13 +207,6 @@ fn siblings_share_by_weight_in_bytes_whatever_their_frames() {
 }
 
 #[test]
-fn under_overload_the_best_level_waits_less_than_a_millisecond() {
-    let mut link = Link::new([4, 25, 2], &[0, 7]);
-    link.port.shape = shape(1e9, 20);
-    link.set_port();
-    let mut random = Random(7);
-    let mut offered = 0;
-#[test]
 fn who_empties_its_queue_each_time_gets_no_more_than_its_weight() {
     for tier in 0..3 {
         let mut link = Link::new([[1, 1, 2], [1, 2, 1], [2, 1, 1]][tier], &[4]);
@@ -226,6 +226,13 @@ fn who_empties_its_queue_each_time_gets_no_more_than_its_weight() {
     }
 }
 
+#[test]
+fn under_overload_the_best_level_waits_less_than_a_millisecond() {
+    let mut link = Link::new([4, 25, 2], &[0, 7]);
+    link.port.shape = shape(1e9, 20);
+    link.set_port();
+    let mut random = Random(7);
+    let mut offered = 0;
     while link.now < CLOCK / 10 {
         for subscriber in 0..100 {
             link.keep(2 * subscriber + 1, 3, 1500);
@@ -249,7 +256,9 @@ fn who_empties_its_queue_each_time_gets_no_more_than_its_weight() {
 fn the_levels_of_a_port_have_their_rates_and_the_best_come_first() {
     let mut link = Link::new([1, 1, 8], &[0, 1, 2, 3, 4, 5, 6, 7]);
     link.port.levels = std::array::from_fn(|level| shape(1e5 * (level + 1) as f64, 0));
-    for port_rate in [1e7, 1e6] {
+    // Each has its rate but for a frame; where the port's rate ends, that of all before it counts,
+    // and what there is of debts from before.
+    for (port_rate, frames) in [(1e7, 1.0), (1e6, 5.0)] {
         link.port.shape = shape(port_rate, 0);
         link.set_port();
         link.bytes.fill(0);
@@ -263,7 +272,7 @@ fn the_levels_of_a_port_have_their_rates_and_the_best_come_first() {
             let expected = (1e5 * (level + 1) as f64).min(left);
             left -= expected;
             let off = (*bytes as f64 - expected).abs();
-            assert!(off <= 0.01 * expected + 3500.0, "level {level}: {bytes} for {expected}");
+            assert!(off <= frames * 500.0, "level {level}: {bytes} for {expected}");
         }
     }
 }
@@ -289,7 +298,9 @@ fn who_waits_for_credit_holds_nobody_up() {
     let why = [0, 1, 2].map(|queue| link.scheduler.why(queue, link.now).map(|why| why.cause));
     assert_eq!(why, [Some(Cause::Subscriber), Some(Cause::Subscriber), Some(Cause::Own)]);
     let [first, second, third, fast] = link.bytes[..] else { panic!("four queues") };
-    assert!((first + second).abs_diff(10_000) <= 1000 && third.abs_diff(10_000) <= 1000);
+    // A frame more than the rate, and no less.
+    assert!((10_000..=10_500).contains(&(first + second)), "{first} and {second}");
+    assert!((10_000..=10_500).contains(&third), "{third}");
     assert!(fast as f64 >= 0.99 * (1e7 - 2e4), "{fast}");
 }
 

@@ -29,8 +29,8 @@
 //! | | |
 //! |---|---|
 //! | memory | 120 bytes a queue, 216 a subscriber, node or port, 256 a cell; all taken at creation |
-//! | clock | ticks below 2^57, 1.7 years at 2.6 GHz; a step back counts as no time |
-//! | cost | constant for each frame, whatever waits elsewhere; a call wakes 1,024 at most |
+//! | clock | ticks of any clock, 2^57 from creation on: 1.7 years at 2.6 GHz; a step back counts as no time |
+//! | cost | constant for each frame, whatever waits elsewhere; a call of `take` brings 1,024 back and moves 4,096 timers at most |
 //! | precision | a frame's cost is rounded to 1/64 tick, a rate to 24 bits |
 //!
 //! Numbers are the caller's. Clearing a queue drops what waits in it at once, and whoever has
@@ -79,6 +79,9 @@ pub struct Scheduler {
     step_bits: u32,
     /// The latest time that anybody has told.
     now: u64,
+    /// When it was made. All times within are ticks since then, so that it does not matter for how
+    /// long the clock has run before.
+    epoch: u64,
     counts: Counts,
 }
 
@@ -90,7 +93,8 @@ struct LevelRate {
 }
 
 impl Scheduler {
-    /// A scheduler of these sizes in which nothing is set, for a clock of `ticks_per_s`.
+    /// A scheduler of these sizes in which nothing is set, for a clock of `ticks_per_s` that
+    /// stands at `now`.
     ///
     /// # Errors
     /// What the kernel says when it has no such memory; `InvalidInput` where there are 2^32 - 1
@@ -98,7 +102,7 @@ impl Scheduler {
     ///
     /// # Panics
     /// When the clock is not above zero.
-    pub fn new(sizes: Sizes, ticks_per_s: f64) -> io::Result<Scheduler> {
+    pub fn new(sizes: Sizes, ticks_per_s: f64, now: u64) -> io::Result<Scheduler> {
         assert!(ticks_per_s > 0.0 && ticks_per_s.is_finite(), "a clock of {ticks_per_s} Hz");
         let Sizes { ports, nodes, subscribers, queues, cells, frame_bytes_max } = sizes;
         let timers: u64 = [ports, nodes, subscribers, queues].into_iter().map(u64::from).sum();
@@ -121,6 +125,7 @@ impl Scheduler {
             step_bits,
             now: 0,
             counts: Counts::default(),
+            epoch: now,
         })
     }
 
@@ -318,16 +323,22 @@ impl Scheduler {
         if is_change { full.emptied_at(now) } else { full }
     }
 
-    /// The time, which does not step back.
+    /// The time since creation, which does not step back.
     #[inline(always)]
     fn advance(&mut self, now: u64) -> u64 {
-        self.now = self.now.max(now);
+        self.now = self.latest(now);
         self.now
     }
 }
 
 fn check(number: u32, count: u32) -> Result<(), Refused> {
     if number < count { Ok(()) } else { Err(Refused::Number { number, count }) }
+
+    /// The same for whoever only looks.
+    #[inline(always)]
+    fn latest(&self, now: u64) -> u64 {
+        self.now.max(now.saturating_sub(self.epoch))
+    }
 }
 
 /// The state of Controlled Delay, if a queue has it.

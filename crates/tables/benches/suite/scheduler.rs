@@ -61,7 +61,7 @@ impl Bench {
         let queues = subscribers * each;
         let all =
             Sizes { ports, nodes, subscribers, queues, cells: 3 * queues, frame_bytes_max: 2014 };
-        let mut scheduler = Scheduler::new(all, 1e9).expect("memory is to be had");
+        let mut scheduler = Scheduler::new(all, 1e9, 0).expect("memory is to be had");
         let of = |bytes_per_s| Shape { bytes_per_s, burst_bytes: 20_000.0, overhead_bytes: 20 };
         let is_shaped = name == "shaped";
         // A frame a microsecond, with its overhead, by what limits.

@@ -23,6 +23,9 @@ impl Random {
 /// Nanoseconds are ticks.
 pub const CLOCK: u64 = 1_000_000_000;
 
+/// Where the clock stands in the beginning: far behind what a count of 1/64 ticks has room for.
+const START: u64 = 1 << 60;
+
 const SIZES: Sizes =
     Sizes { ports: 2, nodes: 3, subscribers: 5, queues: 10, cells: 60, frame_bytes_max: 1000 };
 
@@ -83,9 +86,9 @@ const EVERYTHING: &[&str] = &[
 
 impl Walk {
     fn new(seed: u64) -> Walk {
-        let fast = Scheduler::new(SIZES, CLOCK as f64).expect("memory is to be had");
+        let fast = Scheduler::new(SIZES, CLOCK as f64, START).expect("memory is to be had");
         let slow = Hierarchy::new(SIZES, CLOCK, fast.late_ticks_max());
-        let (random, now) = (Random(seed), 1 << 30);
+        let (random, now) = (Random(seed), START);
         let mut walk = Walk { random, fast, slow, now, notes: 0, met: BTreeSet::new() };
         for number in 0..10 {
             walk.set_port(number % 2);

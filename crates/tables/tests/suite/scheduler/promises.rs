@@ -36,7 +36,7 @@ impl Link {
             cells: 20_000,
             frame_bytes_max: 2014,
         };
-        let mut scheduler = Scheduler::new(sizes, CLOCK as f64).expect("memory");
+        let mut scheduler = Scheduler::new(sizes, CLOCK as f64, 0).expect("memory");
         scheduler.set_port(0, &port, 0).expect("sound");
         for number in 0..nodes {
             scheduler.set_node(number, &member(0), 0).expect("sound");
@@ -387,4 +387,34 @@ fn a_clock_that_steps_back_brings_nothing() {
     }
     let step = link.scheduler.late_ticks_max();
     assert_eq!(link.scheduler.take(0, (1 << 40) + 1_000_000 + step, 10, |_| {}), 1);
+}
+
+#[test]
+fn a_clock_may_stand_anywhere_when_a_scheduler_is_made() {
+    let sizes =
+        Sizes { ports: 1, nodes: 1, subscribers: 1, queues: 1, cells: 20, frame_bytes_max: 2014 };
+    for epoch in [0, 1 << 57, 1 << 63, u64::MAX - CLOCK] {
+        let mut scheduler = Scheduler::new(sizes, CLOCK as f64, epoch).expect("memory");
+        let port = Port { shape: Shape::UNLIMITED, levels: [Shape::UNLIMITED; LEVELS] };
+        scheduler.set_port(0, &port, epoch).expect("sound");
+        scheduler.set_node(0, &member(0), epoch).expect("sound");
+        scheduler.set_subscriber(0, &member(0), epoch).expect("sound");
+        let limited = Queue { shape: shape(1e6, 0), ..queue_of(0) };
+        scheduler.set_queue(0, &limited, epoch).expect("sound");
+        // A burst of 3,000 bytes, and the frame that makes a debt.
+        let passed = (0..6)
+            .filter(|_| scheduler.offer(0, &FRAME[..1000], 0, epoch) == Offered::Passes)
+            .count();
+        assert_eq!(passed, 4, "{epoch}");
+        assert_eq!(scheduler.held(0, epoch + 5).waited_ticks, 5, "{epoch}");
+        let why = scheduler.why(0, epoch + 400_000).expect("frames wait");
+        assert_eq!((why.cause, why.ticks), (Cause::Own, 600_000), "{epoch}");
+        let step = scheduler.late_ticks_max();
+        let mut waited = Vec::new();
+        for millisecond in [1, 2] {
+            let now = epoch + millisecond * 1_000_000 + step;
+            scheduler.take(0, now, 10, |frame| waited.push(frame.waited_ticks));
+        }
+        assert_eq!(waited, [1_000_000 + step, 2_000_000 + step], "{epoch}");
+    }
 }

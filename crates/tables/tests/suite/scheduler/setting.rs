@@ -20,7 +20,7 @@ const QUEUE: Queue = Queue {
 
 /// A queue for which nothing passes: its port has a rate that is next to nothing.
 fn waiting() -> Scheduler {
-    let mut scheduler = Scheduler::new(SIZES, CLOCK as f64).expect("memory");
+    let mut scheduler = Scheduler::new(SIZES, CLOCK as f64, 0).expect("memory");
     let shape = Shape { bytes_per_s: 1.0, burst_bytes: 0.0, overhead_bytes: 0 };
     scheduler.set_port(0, &Port { shape, ..PORT }, 0).expect("sound");
     scheduler.set_node(0, &MEMBER, 0).expect("sound");
@@ -32,7 +32,7 @@ fn waiting() -> Scheduler {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let mut fast = Scheduler::new(SIZES, CLOCK as f64).expect("memory");
+    let mut fast = Scheduler::new(SIZES, CLOCK as f64, 0).expect("memory");
     assert_eq!(fast.set_port(2, &PORT, 0), Err(Refused::Number { number: 2, count: 2 }));
     assert_eq!(fast.set_node(0, &MEMBER, 0), Err(Refused::Parent { parent: 0 }));
     assert_eq!(fast.set_subscriber(0, &MEMBER, 0), Err(Refused::Parent { parent: 0 }));
@@ -137,11 +137,11 @@ fn memory_is_what_the_module_says() {
         cells: 65_536,
         frame_bytes_max: 2014,
     };
-    let fast = Scheduler::new(sizes, CLOCK as f64).expect("memory");
+    let fast = Scheduler::new(sizes, CLOCK as f64, 0).expect("memory");
     let said = 120 * 98_304 + 216 * (32_768 + 512 + 4) + 24 * 8 * 4 + 256 * 65_536;
     // Each of four arrays is a whole number of 2 MiB; the timers have slots.
     let most = said + 4 * (2 << 20) + 4096;
     assert!((said..=most).contains(&fast.bytes()), "{} and not {said}", fast.bytes());
     let too_many = Sizes { queues: u32::MAX, ..sizes };
-    assert!(Scheduler::new(too_many, CLOCK as f64).is_err());
+    assert!(Scheduler::new(too_many, CLOCK as f64, 0).is_err());
 }

@@ -129,8 +129,8 @@ impl Scheduler {
         })
     }
 
-    /// Sets up a port, whether there was one of this number or not. Its buckets are full, or hold
-    /// nothing if there was one.
+    /// Sets up a port, whether there was one of this number or not. Its buckets are full; if there
+    /// was one, they hold nothing, and keep what debt there is.
     ///
     /// # Errors
     /// [`Refused`], and nothing has changed.
@@ -139,11 +139,13 @@ impl Scheduler {
         port.shape.check()?;
         port.levels.iter().try_for_each(Shape::check)?;
         let now = self.advance(now);
-        let was_set = self.tree.shapers[number as usize].is_set != 0;
-        let bucket = self.bucket(&port.shape, was_set, now);
-        self.levels[number as usize] = port.levels.map(|shape| LevelRate {
-            bucket: self.bucket(&shape, was_set, now),
-            overhead: shape.overhead_bytes,
+        let Shaper { is_set, bucket: before, .. } = self.tree.shapers[number as usize];
+        let before_of = |bucket: Bucket| (is_set != 0).then_some(bucket);
+        let bucket = self.bucket(&port.shape, before_of(before), now);
+        let levels = self.levels[number as usize];
+        self.levels[number as usize] = std::array::from_fn(|level| LevelRate {
+            bucket: self.bucket(&port.levels[level], before_of(levels[level].bucket), now),
+            overhead: port.levels[level].overhead_bytes,
         });
         let shaper = &mut self.tree.shapers[number as usize];
         (shaper.bucket, shaper.overhead, shaper.is_set) = (bucket, port.shape.overhead_bytes, 1);
@@ -193,13 +195,12 @@ impl Scheduler {
         let parent = self.parent(queue.subscriber, first, self.sizes.subscribers)?;
         let now = self.advance(now);
         self.tree.detach_queue(number);
-        let line = &self.tree.queues[number as usize];
-        let (was_set, before) = (line.is(SET), line.parent);
-        if was_set {
-            self.tree.shapers[before as usize].children -= 1;
+        let line = self.tree.queues[number as usize];
+        if line.is(SET) {
+            self.tree.shapers[line.parent as usize].children -= 1;
         }
         self.tree.shapers[parent as usize].children += 1;
-        let bucket = self.bucket(&queue.shape, was_set, now);
+        let bucket = self.bucket(&queue.shape, line.is(SET).then_some(line.bucket), now);
         self.codels[number as usize] = codel.unwrap_or_default();
         let line = &mut self.tree.queues[number as usize];
         (line.bucket, line.overhead) = (bucket, queue.shape.overhead_bytes);
@@ -271,12 +272,13 @@ impl Scheduler {
         }
         let now = self.advance(now);
         self.tree.detach(at);
-        let Shaper { is_set, parent: before, .. } = self.tree.shapers[at as usize];
-        if is_set != 0 {
-            self.tree.shapers[before as usize].children -= 1;
+        let before = self.tree.shapers[at as usize];
+        let was_set = before.is_set != 0;
+        if was_set {
+            self.tree.shapers[before.parent as usize].children -= 1;
         }
         self.tree.shapers[parent as usize].children += 1;
-        let bucket = self.bucket(&member.shape, is_set != 0, now);
+        let bucket = self.bucket(&member.shape, was_set.then_some(before.bucket), now);
         let quantum = self.tree.quantum_of(member.weight);
         let shaper = &mut self.tree.shapers[at as usize];
         (shaper.bucket, shaper.overhead) = (bucket, member.shape.overhead_bytes);
@@ -316,11 +318,11 @@ impl Scheduler {
         self.sizes.ports + self.sizes.nodes
     }
 
-    /// A full bucket, or one without tokens in place of another one: a rate that changes again and
-    /// again gives no burst each time.
-    fn bucket(&self, shape: &Shape, is_change: bool, now: u64) -> Bucket {
+    /// A full bucket, or one without tokens and with the debt of that before it: a rate that
+    /// changes again and again gives neither a burst nor a frame each time.
+    fn bucket(&self, shape: &Shape, before: Option<Bucket>, now: u64) -> Bucket {
         let full = Bucket::full(shape, self.ticks_per_s);
-        if is_change { full.emptied_at(now) } else { full }
+        before.map_or(full, |before| full.in_place_of(&before, now))
     }
 
     /// The time since creation, which does not step back.
@@ -331,14 +333,14 @@ impl Scheduler {
     }
 }
 
-fn check(number: u32, count: u32) -> Result<(), Refused> {
-    if number < count { Ok(()) } else { Err(Refused::Number { number, count }) }
 
     /// The same for whoever only looks.
     #[inline(always)]
     fn latest(&self, now: u64) -> u64 {
         self.now.max(now.saturating_sub(self.epoch))
     }
+fn check(number: u32, count: u32) -> Result<(), Refused> {
+    if number < count { Ok(()) } else { Err(Refused::Number { number, count }) }
 }
 
 /// The state of Controlled Delay, if a queue has it.

@@ -71,6 +71,44 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
+fn a_rate_that_is_set_again_and_again_gives_nothing_away() {
+    let limited = Shape { bytes_per_s: 1e6, burst_bytes: 2000.0, overhead_bytes: 0 };
+    let queue = Queue { shape: limited, ..QUEUE };
+    let member = Member { shape: limited, ..MEMBER };
+    for tier in 0..5 {
+        let mut fast = Scheduler::new(SIZES, CLOCK as f64, 0).expect("memory");
+        let set = |fast: &mut Scheduler, now| {
+            let mut port = PORT;
+            match tier {
+                0 => port.shape = limited,
+                1 => port.levels[0] = limited,
+                _ => {}
+            }
+            let done = match tier {
+                0 | 1 => fast.set_port(0, &port, now),
+                2 => fast.set_node(0, &member, now),
+                3 => fast.set_subscriber(0, &member, now),
+                _ => fast.set_queue(0, &queue, now),
+            };
+            assert_eq!(done, Ok(()), "{tier}");
+        };
+        fast.set_port(0, &PORT, 0).expect("sound");
+        fast.set_node(0, &MEMBER, 0).expect("sound");
+        fast.set_subscriber(0, &MEMBER, 0).expect("sound");
+        fast.set_queue(0, &QUEUE, 0).expect("sound");
+        set(&mut fast, 0);
+        // A frame of 1,000 bytes each 10 us for a tenth of a second, and a rate set each time.
+        let mut left = 0;
+        for now in (0..CLOCK / 10).step_by(10_000) {
+            left += u32::from(fast.offer(0, &[0; 1000], 0, now) == Offered::Passes);
+            left += fast.take(0, now, 10, |_| {}) as u32;
+            set(&mut fast, now);
+        }
+        assert!((99..=101).contains(&left), "{tier}: {left} frames for 100");
+    }
+}
+
+#[test]
 fn clearing_goes_from_below_and_drops_what_waits() {
     let mut fast = waiting();
     for _ in 0..3 {

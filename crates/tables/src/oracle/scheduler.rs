@@ -280,6 +280,12 @@ impl Hierarchy {
     pub fn why(&self, number: u32, now: u64, got: Option<Why>) -> Judged {
         let waits = self.queues.get(&number).is_some_and(|line| !line.frames.is_empty());
         let expected = waits.then(|| self.lacks(number, now).unwrap_or(Cause::Turn));
+        if let Some(why) = got {
+            let ticks = self.ticks_of(number, why.cause, now);
+            if why.ticks != ticks {
+                return Err(format!("queue {number} waits for {why:?}, not {ticks} ticks"));
+            }
+        }
         let got = got.map(|why| why.cause);
         // Who has credit again may be blamed until a timer says so.
         let is_late = got.is_some_and(|cause| {
@@ -291,6 +297,14 @@ impl Hierarchy {
             true => Ok(()),
             false => Err(format!("queue {number} waits for {got:?}, not {expected:?}")),
         }
+    }
+
+    /// How long a queue waits at least for the credit of a rate; of a turn nobody knows.
+    fn ticks_of(&self, number: u32, cause: Cause, now: u64) -> u64 {
+        let waits = self.queues.get(&number).is_some_and(|line| !line.frames.is_empty());
+        let rates = waits.then(|| self.rates(number)).into_iter().flatten();
+        let rate = rates.into_iter().find(|(of, _)| *of == cause);
+        rate.map_or(0, |(_, rate)| rate.ticks_to_credit(now))
     }
 
     /// What waits in a queue.

@@ -1,4 +1,4 @@
-//! Queues with rates in a hierarchy: what has credit at all levels passes, the rest waits its turn.
+//! Queues with rates in a hierarchy: what has credit at all tiers passes, the rest waits its turn.
 //!
 //! ```text
 //!  queue ──┐                                        each has a maximum rate
@@ -7,6 +7,8 @@
 //!           ─► subscriber ──┘                 ├─► port         among equals by weight
 //!                            ─► access node ──┘     a port has a rate for each level, too
 //! ```
+//! Queue, subscriber, node and port are the tiers of the hierarchy; a level is a queue's priority.
+//!
 //! **Passing.** A frame of an empty queue passes at once, and is not copied, where its queue, its
 //! subscriber, its node, its port and its level there have credit, and nobody of its own or a
 //! better level waits who has. Every other frame is copied into cells of 256 bytes, or dropped for
@@ -77,11 +79,11 @@ pub struct Scheduler {
     sizes: Sizes,
     ticks_per_s: f64,
     step_bits: u32,
-    /// The latest time that anybody has told.
-    now: u64,
     /// When it was made. All times within are ticks since then, so that it does not matter for how
     /// long the clock has run before.
     epoch: u64,
+    /// The latest time that anybody has told.
+    now: u64,
     counts: Counts,
 }
 
@@ -123,9 +125,9 @@ impl Scheduler {
             sizes,
             ticks_per_s,
             step_bits,
+            epoch: now,
             now: 0,
             counts: Counts::default(),
-            epoch: now,
         })
     }
 
@@ -331,14 +333,14 @@ impl Scheduler {
         self.now = self.latest(now);
         self.now
     }
-}
-
 
     /// The same for whoever only looks.
     #[inline(always)]
     fn latest(&self, now: u64) -> u64 {
         self.now.max(now.saturating_sub(self.epoch))
     }
+}
+
 fn check(number: u32, count: u32) -> Result<(), Refused> {
     if number < count { Ok(()) } else { Err(Refused::Number { number, count }) }
 }

@@ -1,4 +1,4 @@
-//! Frames of 100 bytes in batches of 256 through queues of three levels, three to a subscriber:
+//! Frames of 100 bytes in batches of 256 through queues of three priorities, three to a subscriber:
 //! `credit` where all pass, random ones; `all-wait` where each queue holds two frames, each frame
 //! that leaves is followed by another one, and the port's levels are what limits; `1000-wait` the
 //! same of 1,000 random queues; `shaped` where a queue of each subscriber holds two and the

@@ -30,4 +30,6 @@ pub mod scheduler;
 pub mod tagged;
 pub mod wheel;
 
+mod pace;
+
 pub use machine::hash;

@@ -36,6 +36,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use zerocopy::FromZeros;
 
+use crate::pace::{Pace, UNIT_BITS};
+
 /// A single-rate policer; see the module's text.
 ///
 /// Times are in units of 1/64 tick.
@@ -44,10 +46,8 @@ use zerocopy::FromZeros;
 pub struct Meter {
     /// The theoretical arrival time: when the bucket would be full if no further frame came.
     allowed_at: u64,
-    /// What a byte costs; zero is no limit.
-    units_per_byte: f32,
-    /// How far `allowed_at` may be ahead of the clock.
-    burst_units: f32,
+    /// What a byte costs, and how far `allowed_at` may be ahead of the clock.
+    pace: Pace,
 }
 
 /// The time of a meter that several workers have in common, each with the same [`Meter`]: together
@@ -103,11 +103,7 @@ impl Meter {
         assert!(bytes_per_s > 0.0, "a rate of {bytes_per_s} byte/s");
         assert!(burst_bytes >= 0.0, "a burst of {burst_bytes} byte");
         assert!(ticks_per_s > 0.0 && ticks_per_s.is_finite(), "a clock of {ticks_per_s} Hz");
-        let units_per_s = ticks_per_s * UNITS_PER_TICK;
-        let units_per_byte = (units_per_s / bytes_per_s) as f32;
-        // No limit needs no burst, and an infinite one would be no number here.
-        let burst_s = if units_per_byte > 0.0 { burst_bytes / bytes_per_s } else { 0.0 };
-        Meter { allowed_at: 0, units_per_byte, burst_units: (burst_s * units_per_s) as f32 }
+        Meter { allowed_at: 0, pace: Pace::new(bytes_per_s, burst_bytes, ticks_per_s) }
     }
 
     /// A meter of packets, each of which costs 1: `packets_per_s` pass, and exactly `burst` at one
@@ -124,14 +120,14 @@ impl Meter {
     /// so that the bytes of any interval from now on are the rate's, give or take a frame.
     #[must_use]
     pub fn emptied_at(self, now: u64) -> Meter {
-        let full_after = to_units(self.burst_units);
+        let full_after = to_units(self.pace.burst_units);
         Meter { allowed_at: (now << UNIT_BITS).saturating_add(full_after), ..self }
     }
 
     /// What [`Meter::conforms`] says of the bucket that workers have in common.
     #[inline]
     pub fn conforms_of(&self, common: &CommonMeter, now: u64, length_bytes: u32) -> bool {
-        if self.units_per_byte.to_bits() == 0 {
+        if self.pace.units_per_byte.to_bits() == 0 {
             return true;
         }
         let mut allowed_at = common.0.load(Ordering::Relaxed);
@@ -154,11 +150,11 @@ impl Meter {
     pub fn conforms(&mut self, now: u64, length_bytes: u32) -> bool {
         let now = now << UNIT_BITS;
         let ahead = self.allowed_at.saturating_sub(now);
-        let cost = to_units(length_bytes as f32 * self.units_per_byte);
-        let is_unlimited = self.units_per_byte.to_bits() == 0;
+        let cost = to_units(length_bytes as f32 * self.pace.units_per_byte);
+        let is_unlimited = self.pace.units_per_byte.to_bits() == 0;
         // Signed numbers convert in one instruction; 2^63 units are more than any burst.
         let ahead_signed = ahead.min(i64::MAX as u64) as i64;
-        let conforms = (ahead_signed as f32 <= self.burst_units) | is_unlimited;
+        let conforms = (ahead_signed as f32 <= self.pace.burst_units) | is_unlimited;
         // Now and ahead are the later of allowed_at and now; whether a frame conforms is what no
         // branch predictor can know.
         let charged = (now + ahead).saturating_add(cost);
@@ -172,9 +168,6 @@ impl Meter {
 fn to_units(units: f32) -> u64 {
     (units + 0.5) as i64 as u64
 }
-
-const UNIT_BITS: u32 = 6;
-const UNITS_PER_TICK: f64 = (1 << UNIT_BITS) as f64;
 
 #[cfg(test)]
 mod tests {

@@ -50,7 +50,7 @@ pub const POLICERS_MAX: usize = 1 << 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The table has no such number.
-    #[error("policer {number} of a table of {count}")]
+    #[error("take a number below {count}, or make the table larger: there is no policer {number}")]
     Number {
         /// What was asked for.
         number: u32,
@@ -58,16 +58,18 @@ pub enum Refused {
         count: usize,
     },
     /// A rate or burst is below zero, infinite or no number.
-    #[error("a rate or a burst is below zero or no number")]
+    #[error("take rates and bursts from 0 on that are finite")]
     Rate,
     /// The parent is not set, has too many above it, or is the policer itself.
-    #[error("policer {parent} cannot be a parent: it is not set, has two above, or is the child")]
+    #[error(
+        "take another parent than policer {parent}: it is not set, has two above, or is the child"
+    )]
     Parent {
         /// The parent wanted.
         parent: u32,
     },
     /// The policer is a parent and shall be cleared, or get a parent that it had not.
-    #[error("policer {number} has {children} children")]
+    #[error("clear the {children} children of policer {number} first, or give them another parent")]
     Children {
         /// The policer.
         number: u32,
@@ -108,7 +110,7 @@ impl Policers {
     pub fn new(count: usize, ticks_per_s: f64) -> io::Result<Policers> {
         assert!(ticks_per_s > 0.0 && ticks_per_s.is_finite(), "a clock of {ticks_per_s} Hz");
         if count > POLICERS_MAX {
-            let text = format!("{count} policers; the most is {POLICERS_MAX}");
+            let text = format!("{count} policers: take {POLICERS_MAX} at most");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         Ok(Policers {

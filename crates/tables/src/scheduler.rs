@@ -1,4 +1,4 @@
-//! Queues with rates in a hierarchy: what has credit at all levels passes, the rest waits its turn.
+//! Queues with rates in a hierarchy: what has credit at all tiers passes, the rest waits its turn.
 //!
 //! ```text
 //!  queue ──┐                                        each has a maximum rate
@@ -7,6 +7,8 @@
 //!           ─► subscriber ──┘                 ├─► port         among equals by weight
 //!                            ─► access node ──┘     a port has a rate for each level, too
 //! ```
+//! Queue, subscriber, node and port are the tiers of the hierarchy; a level is a queue's priority.
+//!
 //! **Passing.** A frame of an empty queue passes at once, and is not copied, where its queue, its
 //! subscriber, its node, its port and its level there have credit, and nobody of its own or a
 //! better level waits who has. Every other frame is copied into cells of 256 bytes, or dropped for
@@ -14,8 +16,8 @@
 //!
 //! **Rates** are token buckets ([`crate::meter`] has the law): in any time `T` at most `rate * T`,
 //! the burst and one frame leave. What has no credit leaves its parent's rings with all below it,
-//! and a timer brings it back, at most a step late ([`Scheduler::late_ticks_max`]): it holds up
-//! nobody else, and nobody looks at it meanwhile.
+//! and a timer brings it back, at most a step late ([`Scheduler::late_ticks_max`]) unless more are
+//! due than a call brings back: it holds up nobody else, and nobody looks at it meanwhile.
 //!
 //! **Order.** A level goes before all others of the port, whatever the subscriber. Within a level,
 //! nodes of a port, subscribers of a node and queues of a subscriber take turns by deficit round
@@ -29,8 +31,8 @@
 //! | | |
 //! |---|---|
 //! | memory | 120 bytes a queue, 216 a subscriber, node or port, 256 a cell; all taken at creation |
-//! | clock | ticks below 2^57, 1.7 years at 2.6 GHz; a step back counts as no time |
-//! | cost | constant for each frame, whatever waits elsewhere; a call wakes 1,024 at most |
+//! | clock | ticks of any clock, 2^57 from creation on: 1.7 years at 2.6 GHz; a step back counts as no time |
+//! | cost | constant for each frame, whatever waits elsewhere; a call of `take` brings 1,024 back and moves 4,096 timers at most |
 //! | precision | a frame's cost is rounded to 1/64 tick, a rate to 24 bits |
 //!
 //! Numbers are the caller's. Clearing a queue drops what waits in it at once, and whoever has
@@ -77,6 +79,9 @@ pub struct Scheduler {
     sizes: Sizes,
     ticks_per_s: f64,
     step_bits: u32,
+    /// When it was made. All times within are ticks since then, so that it does not matter for how
+    /// long the clock has run before.
+    epoch: u64,
     /// The latest time that anybody has told.
     now: u64,
     counts: Counts,
@@ -90,7 +95,8 @@ struct LevelRate {
 }
 
 impl Scheduler {
-    /// A scheduler of these sizes in which nothing is set, for a clock of `ticks_per_s`.
+    /// A scheduler of these sizes in which nothing is set, for a clock of `ticks_per_s` that
+    /// stands at `now`.
     ///
     /// # Errors
     /// What the kernel says when it has no such memory; `InvalidInput` where there are 2^32 - 1
@@ -98,12 +104,15 @@ impl Scheduler {
     ///
     /// # Panics
     /// When the clock is not above zero.
-    pub fn new(sizes: Sizes, ticks_per_s: f64) -> io::Result<Scheduler> {
+    pub fn new(sizes: Sizes, ticks_per_s: f64, now: u64) -> io::Result<Scheduler> {
         assert!(ticks_per_s > 0.0 && ticks_per_s.is_finite(), "a clock of {ticks_per_s} Hz");
         let Sizes { ports, nodes, subscribers, queues, cells, frame_bytes_max } = sizes;
         let timers: u64 = [ports, nodes, subscribers, queues].into_iter().map(u64::from).sum();
         if timers.max(u64::from(cells)) >= u64::from(u32::MAX) {
-            let text = format!("{timers} queues and what they are under, {cells} cells");
+            let text = format!(
+                "{timers} queues and what they are under, {cells} cells: take less than {} of each",
+                u32::MAX
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let step_bits = (ticks_per_s * STEP_S).max(1.0).log2() as u32;
@@ -116,13 +125,14 @@ impl Scheduler {
             sizes,
             ticks_per_s,
             step_bits,
+            epoch: now,
             now: 0,
             counts: Counts::default(),
         })
     }
 
-    /// Sets up a port, whether there was one of this number or not. Its buckets are full, or hold
-    /// nothing if there was one.
+    /// Sets up a port, whether there was one of this number or not. Its buckets are full; if there
+    /// was one, they hold nothing, and keep what debt there is.
     ///
     /// # Errors
     /// [`Refused`], and nothing has changed.
@@ -131,11 +141,13 @@ impl Scheduler {
         port.shape.check()?;
         port.levels.iter().try_for_each(Shape::check)?;
         let now = self.advance(now);
-        let was_set = self.tree.shapers[number as usize].is_set != 0;
-        let bucket = self.bucket(&port.shape, was_set, now);
-        self.levels[number as usize] = port.levels.map(|shape| LevelRate {
-            bucket: self.bucket(&shape, was_set, now),
-            overhead: shape.overhead_bytes,
+        let Shaper { is_set, bucket: before, .. } = self.tree.shapers[number as usize];
+        let before_of = |bucket: Bucket| (is_set != 0).then_some(bucket);
+        let bucket = self.bucket(&port.shape, before_of(before), now);
+        let levels = self.levels[number as usize];
+        self.levels[number as usize] = std::array::from_fn(|level| LevelRate {
+            bucket: self.bucket(&port.levels[level], before_of(levels[level].bucket), now),
+            overhead: port.levels[level].overhead_bytes,
         });
         let shaper = &mut self.tree.shapers[number as usize];
         (shaper.bucket, shaper.overhead, shaper.is_set) = (bucket, port.shape.overhead_bytes, 1);
@@ -185,13 +197,12 @@ impl Scheduler {
         let parent = self.parent(queue.subscriber, first, self.sizes.subscribers)?;
         let now = self.advance(now);
         self.tree.detach_queue(number);
-        let line = &self.tree.queues[number as usize];
-        let (was_set, before) = (line.is(SET), line.parent);
-        if was_set {
-            self.tree.shapers[before as usize].children -= 1;
+        let line = self.tree.queues[number as usize];
+        if line.is(SET) {
+            self.tree.shapers[line.parent as usize].children -= 1;
         }
         self.tree.shapers[parent as usize].children += 1;
-        let bucket = self.bucket(&queue.shape, was_set, now);
+        let bucket = self.bucket(&queue.shape, line.is(SET).then_some(line.bucket), now);
         self.codels[number as usize] = codel.unwrap_or_default();
         let line = &mut self.tree.queues[number as usize];
         (line.bucket, line.overhead) = (bucket, queue.shape.overhead_bytes);
@@ -263,12 +274,13 @@ impl Scheduler {
         }
         let now = self.advance(now);
         self.tree.detach(at);
-        let Shaper { is_set, parent: before, .. } = self.tree.shapers[at as usize];
-        if is_set != 0 {
-            self.tree.shapers[before as usize].children -= 1;
+        let before = self.tree.shapers[at as usize];
+        let was_set = before.is_set != 0;
+        if was_set {
+            self.tree.shapers[before.parent as usize].children -= 1;
         }
         self.tree.shapers[parent as usize].children += 1;
-        let bucket = self.bucket(&member.shape, is_set != 0, now);
+        let bucket = self.bucket(&member.shape, was_set.then_some(before.bucket), now);
         let quantum = self.tree.quantum_of(member.weight);
         let shaper = &mut self.tree.shapers[at as usize];
         (shaper.bucket, shaper.overhead) = (bucket, member.shape.overhead_bytes);
@@ -308,18 +320,24 @@ impl Scheduler {
         self.sizes.ports + self.sizes.nodes
     }
 
-    /// A full bucket, or one without tokens in place of another one: a rate that changes again and
-    /// again gives no burst each time.
-    fn bucket(&self, shape: &Shape, is_change: bool, now: u64) -> Bucket {
+    /// A full bucket, or one without tokens and with the debt of that before it: a rate that
+    /// changes again and again gives neither a burst nor a frame each time.
+    fn bucket(&self, shape: &Shape, before: Option<Bucket>, now: u64) -> Bucket {
         let full = Bucket::full(shape, self.ticks_per_s);
-        if is_change { full.emptied_at(now) } else { full }
+        before.map_or(full, |before| full.in_place_of(&before, now))
     }
 
-    /// The time, which does not step back.
+    /// The time since creation, which does not step back.
     #[inline(always)]
     fn advance(&mut self, now: u64) -> u64 {
-        self.now = self.now.max(now);
+        self.now = self.latest(now);
         self.now
+    }
+
+    /// The same for whoever only looks.
+    #[inline(always)]
+    fn latest(&self, now: u64) -> u64 {
+        self.now.max(now.saturating_sub(self.epoch))
     }
 }
 

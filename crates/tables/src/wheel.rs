@@ -9,9 +9,11 @@
 //! caller's unit of time. Each slot is a list through the timers themselves, and a word of bits for
 //! each level says which of its slots have one.
 //!
-//! Guarantees: a timer is never early, and late by less than a step; setting, cancelling and a due
-//! timer cost a constant time each, plus one move for each level, eleven at most; memory is fixed
-//! at creation, 24 bytes a timer; no step of the caller's time is walked through singly.
+//! Guarantees: a timer is never early, and late by less than a step; setting and cancelling cost a
+//! constant time, and so does a timer over its life, with one move for each level, eleven at most;
+//! memory is fixed at creation, 24 bytes a timer; no step of the caller's time is walked through
+//! singly. A single call of [`Wheel::due`] may move all timers, where they are in one slot;
+//! [`Wheel::due_within`] moves as many as its caller allows, and the next call goes on.
 //!
 //! It deliberately does not: read a clock; order timers that are due in one step; share between
 //! threads.
@@ -26,6 +28,8 @@ pub struct Wheel {
     occupied: [u64; LEVELS],
     /// Steps that have passed.
     step: u64,
+    /// The level whose slot of the present step may still have timers to be moved; 0 for none.
+    lowering: usize,
     step_bits: u32,
     len: usize,
 }
@@ -53,6 +57,7 @@ impl Wheel {
             heads: [[NONE; SLOTS]; LEVELS],
             occupied: [0; LEVELS],
             step: 0,
+            lowering: 0,
             step_bits,
             len: 0,
         }
@@ -90,6 +95,15 @@ impl Wheel {
     /// lies before that of an earlier call counts as that one.
     #[inline]
     pub fn due(&mut self, now: u64) -> Option<u32> {
+        let mut moves = usize::MAX;
+        self.due_within(now, &mut moves)
+    }
+
+    /// As [`Wheel::due`], with a bound on its work: up to `moves` timers move to a finer level, and
+    /// `moves` is what is left of that. With none left, `None` may also mean that others are
+    /// still to be moved, which the next call does before all else; until then timers may be late.
+    #[inline]
+    pub fn due_within(&mut self, now: u64, moves: &mut usize) -> Option<u32> {
         let now = now >> self.step_bits;
         while let Some((level, slot, start)) = self.first()
             && start <= now.max(self.step)
@@ -100,14 +114,17 @@ impl Wheel {
                 self.cancel(number);
                 return Some(number);
             }
-            self.lower(level, slot);
+            if !self.lower(level, slot, moves) {
+                return None;
+            }
         }
         self.step = self.step.max(now);
         None
     }
 
     /// Returns the time at which [`Wheel::due`] is to be called next: that at which a timer is due,
-    /// or an earlier one at which timers move to a finer level. `None` if no timer is set.
+    /// or an earlier one at which timers move to a finer level, which lies in the past where some
+    /// are still to be moved. `None` if no timer is set.
     #[inline]
     pub fn deadline(&self) -> Option<u64> {
         let (_, _, start) = self.first()?;
@@ -130,10 +147,17 @@ impl Wheel {
     }
 
     /// The first slot with a timer and the step at which it begins. Timers of a level are all due
-    /// before those of the levels above it.
+    /// before those of the levels above it, but for a slot that has begun and was not emptied: it
+    /// comes first.
     fn first(&self) -> Option<(usize, usize, u64)> {
-        let level = self.occupied.iter().position(|&slots| slots != 0)?;
-        let slot = self.occupied[level].trailing_zeros();
+        let begun = (self.step >> (self.lowering as u32 * SLOT_BITS)) % SLOTS as u64;
+        let (level, slot) = match self.lowering {
+            level if level > 0 && self.occupied[level] & 1 << begun != 0 => (level, begun as u32),
+            _ => {
+                let level = self.occupied.iter().position(|&slots| slots != 0)?;
+                (level, self.occupied[level].trailing_zeros())
+            }
+        };
         let bits = level as u32 * SLOT_BITS;
         // Above the highest level there are no bits left.
         let above = self.step.checked_shr(bits + SLOT_BITS).unwrap_or(0);
@@ -175,15 +199,25 @@ impl Wheel {
         }
     }
 
-    /// Moves the timers of a slot that has begun to lower levels.
-    fn lower(&mut self, level: usize, slot: usize) {
-        self.occupied[level] &= !(1 << slot);
-        let mut number = std::mem::replace(&mut self.heads[level][slot], NONE);
-        while number != NONE {
+    /// Moves timers of a slot that has begun to lower levels; whether that was all of them.
+    fn lower(&mut self, level: usize, slot: usize, moves: &mut usize) -> bool {
+        let mut number = self.heads[level][slot];
+        while number != NONE && *moves > 0 {
+            *moves -= 1;
             let next = self.timers[number as usize].next;
             self.link(number);
             number = next;
         }
+        self.heads[level][slot] = number;
+        let is_empty = number == NONE;
+        if is_empty {
+            self.occupied[level] &= !(1 << slot);
+            self.lowering = 0;
+        } else {
+            self.timers[number as usize].previous = NONE;
+            self.lowering = level;
+        }
+        is_empty
     }
 }
 

@@ -12,6 +12,7 @@ mod scheduler;
 mod tagged;
 mod wheel;
 
+mod random;
 mod support;
 
 use criterion::Criterion;

@@ -1,4 +1,4 @@
-//! Frames of 100 bytes in batches of 256 through queues of three levels, three to a subscriber:
+//! Frames of 100 bytes in batches of 256 through queues of three priorities, three to a subscriber:
 //! `credit` where all pass, random ones; `all-wait` where each queue holds two frames, each frame
 //! that leaves is followed by another one, and the port's levels are what limits; `1000-wait` the
 //! same of 1,000 random queues; `shaped` where a queue of each subscriber holds two and the
@@ -61,7 +61,7 @@ impl Bench {
         let queues = subscribers * each;
         let all =
             Sizes { ports, nodes, subscribers, queues, cells: 3 * queues, frame_bytes_max: 2014 };
-        let mut scheduler = Scheduler::new(all, 1e9).expect("memory is to be had");
+        let mut scheduler = Scheduler::new(all, 1e9, 0).expect("memory is to be had");
         let of = |bytes_per_s| Shape { bytes_per_s, burst_bytes: 20_000.0, overhead_bytes: 20 };
         let is_shaped = name == "shaped";
         // A frame a microsecond, with its overhead, by what limits.

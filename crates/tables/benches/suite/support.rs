@@ -1,5 +1,7 @@
-//! What the benches share: batches as the data path has them, seeded random numbers, and sizes
-//! that are small when a bench runs as a test.
+//! What the benches share: batches as the data path has them, and sizes that are small when a
+//! bench runs as a test.
+
+pub use crate::random::Random;
 
 /// Look-ups of one batch, as in the data path.
 pub const BATCH: usize = 256;
@@ -7,24 +9,6 @@ pub const BATCH: usize = 256;
 /// Whether this is `cargo bench` and not a test run.
 pub fn is_measuring() -> bool {
     std::env::args().any(|argument| argument == "--bench")
-}
-
-/// SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `limit`.
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
 }
 
 /// Prefixes of IPv4 and of IPv6 with their lengths.

@@ -23,14 +23,29 @@ struct Rate {
 }
 
 impl Rate {
-    fn new(shape: &Shape, ticks_per_s: i128, emptied_at: Option<u64>) -> Rate {
+    /// A full one; in the place of another it has nothing, and that one's debt, rounded up
+    /// to 1/64 byte.
+    fn new(shape: &Shape, ticks_per_s: i128, before: Option<&Rate>, now: u64) -> Rate {
         let bytes_per_s = shape.bytes_per_s.is_finite().then_some(shape.bytes_per_s as i128);
-        let ready_at = match (emptied_at, bytes_per_s) {
-            (Some(now), Some(rate)) => i128::from(now) * rate,
+        let ready_at = match (before, bytes_per_s) {
+            (Some(before), Some(rate)) => {
+                let debt = (before.debt(now) * 64 + ticks_per_s - 1) / ticks_per_s;
+                i128::from(now) * rate + debt * ticks_per_s / 64
+            }
             _ => i128::MIN / 2,
         };
         let burst = shape.burst_bytes as i128 * ticks_per_s;
         Rate { bytes_per_s, burst, overhead: shape.overhead_bytes.into(), ready_at }
+    }
+
+    /// What has left too early, in bytes multiplied by the ticks of a second.
+    fn debt(&self, now: u64) -> i128 {
+        self.bytes_per_s.map_or(0, |rate| (self.ready_at - i128::from(now) * rate).max(0))
+    }
+
+    /// Ticks until there is credit.
+    fn ticks_to_credit(&self, now: u64) -> u64 {
+        self.bytes_per_s.map_or(0, |rate| ((self.debt(now) + rate - 1) / rate) as u64)
     }
 
     fn has_credit(&self, now: u64) -> bool {
@@ -94,9 +109,12 @@ impl Hierarchy {
 
     /// Sets a port; whether that is possible.
     pub fn set_port(&mut self, number: u32, port: &Port, now: u64) -> bool {
-        let emptied_at = self.ports.contains_key(&number).then_some(now);
-        let rate = |shape: &Shape| Rate::new(shape, self.ticks_per_s, emptied_at);
-        let rates = (rate(&port.shape), port.levels.each_ref().map(rate));
+        let before = self.ports.get(&number);
+        let rate = |shape, before| Rate::new(shape, self.ticks_per_s, before, now);
+        let levels = std::array::from_fn(|level| {
+            rate(&port.levels[level], before.map(|(_, levels)| &levels[level]))
+        });
+        let rates = (rate(&port.shape, before.map(|(rate, _)| rate)), levels);
         let is_possible = number < self.sizes.ports;
         if is_possible {
             self.ports.insert(number, rates);
@@ -106,8 +124,8 @@ impl Hierarchy {
 
     /// Sets a node; whether that is possible.
     pub fn set_node(&mut self, number: u32, node: &Member, now: u64) -> bool {
-        let emptied_at = self.nodes.contains_key(&number).then_some(now);
-        let rate = Rate::new(&node.shape, self.ticks_per_s, emptied_at);
+        let before = self.nodes.get(&number).map(|(_, rate)| rate);
+        let rate = Rate::new(&node.shape, self.ticks_per_s, before, now);
         let is_possible = number < self.sizes.nodes && self.ports.contains_key(&node.parent);
         if is_possible {
             self.nodes.insert(number, (node.parent, rate));
@@ -117,8 +135,8 @@ impl Hierarchy {
 
     /// Sets a subscriber; whether that is possible.
     pub fn set_subscriber(&mut self, number: u32, subscriber: &Member, now: u64) -> bool {
-        let emptied_at = self.subscribers.contains_key(&number).then_some(now);
-        let rate = Rate::new(&subscriber.shape, self.ticks_per_s, emptied_at);
+        let before = self.subscribers.get(&number).map(|(_, rate)| rate);
+        let rate = Rate::new(&subscriber.shape, self.ticks_per_s, before, now);
         let has_parent = self.nodes.contains_key(&subscriber.parent);
         let is_possible = number < self.sizes.subscribers && has_parent;
         if is_possible {
@@ -133,7 +151,8 @@ impl Hierarchy {
             return false;
         }
         let before = self.queues.remove(&number);
-        let rate = Rate::new(&queue.shape, self.ticks_per_s, before.as_ref().map(|_| now));
+        let rate_before = before.as_ref().map(|line| &line.rate);
+        let rate = Rate::new(&queue.shape, self.ticks_per_s, rate_before, now);
         let ticks = |seconds: f64| (seconds * self.ticks_per_s as f64).round() as u64;
         let delay = match queue.discard {
             Discard::Tail => None,
@@ -261,6 +280,12 @@ impl Hierarchy {
     pub fn why(&self, number: u32, now: u64, got: Option<Why>) -> Judged {
         let waits = self.queues.get(&number).is_some_and(|line| !line.frames.is_empty());
         let expected = waits.then(|| self.lacks(number, now).unwrap_or(Cause::Turn));
+        if let Some(why) = got {
+            let ticks = self.ticks_of(number, why.cause, now);
+            if why.ticks != ticks {
+                return Err(format!("queue {number} waits for {why:?}, not {ticks} ticks"));
+            }
+        }
         let got = got.map(|why| why.cause);
         // Who has credit again may be blamed until a timer says so.
         let is_late = got.is_some_and(|cause| {
@@ -272,6 +297,14 @@ impl Hierarchy {
             true => Ok(()),
             false => Err(format!("queue {number} waits for {got:?}, not {expected:?}")),
         }
+    }
+
+    /// How long a queue waits at least for the credit of a rate; of a turn nobody knows.
+    fn ticks_of(&self, number: u32, cause: Cause, now: u64) -> u64 {
+        let waits = self.queues.get(&number).is_some_and(|line| !line.frames.is_empty());
+        let rates = waits.then(|| self.rates(number)).into_iter().flatten();
+        let rate = rates.into_iter().find(|(of, _)| *of == cause);
+        rate.map_or(0, |(_, rate)| rate.ticks_to_credit(now))
     }
 
     /// What waits in a queue.

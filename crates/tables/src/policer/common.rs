@@ -21,6 +21,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::pace::{UNIT_BITS, UNITS_PER_TICK};
+
 /// The common buckets of a policer; zeroed, they are full.
 #[derive(Debug, Default)]
 pub(super) struct Buckets {
@@ -121,6 +123,3 @@ fn units_of(bytes: f64, per_tick: f64) -> u64 {
         false => 0,
     }
 }
-
-const UNIT_BITS: u32 = 6;
-const UNITS_PER_TICK: f64 = (1 << UNIT_BITS) as f64;

@@ -7,6 +7,7 @@
 use zerocopy::FromZeros;
 
 use super::setting::Shape;
+use crate::pace::{Pace, UNIT_BITS};
 
 /// A bucket; zeroed, it has no limit.
 #[derive(Clone, Copy, Debug, Default, FromZeros)]
@@ -14,26 +15,22 @@ use super::setting::Shape;
 pub(super) struct Bucket {
     /// From when on there is credit, in units of 1/64 tick; before the clock's start in a full one.
     ready_at: i64,
-    units_per_byte: f32,
-    burst_units: f32,
+    pace: Pace,
 }
 
 impl Bucket {
     /// A full bucket.
     pub fn full(shape: &Shape, ticks_per_s: f64) -> Bucket {
-        let units_per_s = ticks_per_s * UNITS_PER_TICK;
-        let burst_s = (shape.burst_bytes / shape.bytes_per_s).max(SLACK_S);
-        Bucket {
-            ready_at: i64::MIN,
-            units_per_byte: (units_per_s / shape.bytes_per_s) as f32,
-            burst_units: (burst_s * units_per_s) as f32,
-        }
+        let burst_bytes = shape.burst_bytes.max(SLACK_S * shape.bytes_per_s);
+        let pace = Pace::new(shape.bytes_per_s, burst_bytes, ticks_per_s);
+        Bucket { ready_at: i64::MIN, pace }
     }
 
-    /// One that has neither debt nor tokens.
+    /// One that takes the place of another: it has no tokens, and the debt of that one in bytes.
     #[must_use]
-    pub fn emptied_at(self, now: u64) -> Bucket {
-        Bucket { ready_at: units(now), ..self }
+    pub fn in_place_of(self, before: &Bucket, now: u64) -> Bucket {
+        let debt = self.cost(before.debt_bytes(now));
+        Bucket { ready_at: units(now).saturating_add(debt), ..self }
     }
 
     /// Whether a frame may leave.
@@ -45,9 +42,24 @@ impl Bucket {
     /// A frame leaves that counts for so many bytes.
     #[inline(always)]
     pub fn charge(&mut self, now: u64, bytes: u32) {
-        let cost = (f64::from(bytes) * f64::from(self.units_per_byte) + 0.5) as i64;
-        let full = units(now) - self.burst_units as i64;
+        let cost = self.cost(f64::from(bytes));
+        let full = units(now) - self.pace.burst_units as i64;
         self.ready_at = self.ready_at.max(full).saturating_add(cost);
+    }
+
+    /// Bytes that have left for which there is no credit yet, rounded up to 1/64.
+    fn debt_bytes(&self, now: u64) -> f64 {
+        let units = self.ready_at.saturating_sub(units(now)).max(0);
+        match self.pace.units_per_byte > 0.0 {
+            true => (units as f64 * 64.0 / f64::from(self.pace.units_per_byte)).ceil() / 64.0,
+            false => 0.0,
+        }
+    }
+
+    /// What bytes cost, in units.
+    #[inline(always)]
+    fn cost(&self, bytes: f64) -> i64 {
+        (bytes * f64::from(self.pace.units_per_byte) + 0.5) as i64
     }
 
     /// The first tick at which there is credit.
@@ -62,10 +74,7 @@ fn units(ticks: u64) -> i64 {
     (ticks << UNIT_BITS) as i64
 }
 
-const UNIT_BITS: u32 = 6;
-const UNITS_PER_TICK: f64 = (1 << UNIT_BITS) as f64;
-
-/// The least burst, as a time of the rate: what a level may be late without losing credit.
+/// The least burst, as a time of the rate: what a tier may be late without losing credit.
 const SLACK_S: f64 = 100e-6;
 
 #[cfg(test)]
@@ -96,12 +105,30 @@ mod tests {
         });
         // 0, 300, 600 and 900 are within the burst.
         assert_eq!(sent.count(), 4);
-        let mut bucket = Bucket::full(&shape, 1e9).emptied_at(500);
+        let full = Bucket::full(&shape, 1e9);
+        let mut bucket = full.in_place_of(&full, 500);
         assert!(bucket.has_credit(500) && !bucket.has_credit(499));
         bucket.charge(500, 300);
         assert_eq!(bucket.ready_at(), 300_500);
         assert!(bucket.has_credit(300_500) && !bucket.has_credit(300_499));
         assert_eq!(Bucket { ready_at: 1, ..bucket }.ready_at(), 1);
         assert_eq!(Bucket { ready_at: i64::MAX, ..bucket }.ready_at(), i64::MAX as u64 >> 6);
+    }
+
+    #[test]
+    fn another_rate_keeps_the_debt_in_bytes_and_no_tokens() {
+        let full = |bytes_per_s| {
+            Bucket::full(&Shape { bytes_per_s, burst_bytes: 1000.0, overhead_bytes: 0 }, 1e9)
+        };
+        let mut slow = full(1e3);
+        slow.charge(0, 1500);
+        assert_eq!(slow.ready_at(), 500_000_000, "500 bytes beyond the burst");
+        assert_eq!(full(1e6).in_place_of(&slow, 0).ready_at(), 500_000);
+        assert_eq!(full(1e3).in_place_of(&slow, 100_000_000).ready_at(), 500_000_000);
+        assert_eq!(full(1e3).in_place_of(&slow, 500_000_000).ready_at(), 500_000_000);
+        assert_eq!(full(1e3).in_place_of(&slow, 900_000_000).ready_at(), 900_000_000);
+        let unlimited = Bucket::full(&Shape::UNLIMITED, 1e9);
+        assert!(unlimited.in_place_of(&slow, 7).has_credit(7));
+        assert_eq!(full(1e3).in_place_of(&unlimited, 7).ready_at(), 7);
     }
 }

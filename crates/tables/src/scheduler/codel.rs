@@ -24,7 +24,9 @@ impl Codel {
     /// That of an empty queue, with both times in ticks.
     pub fn new(target: f64, interval: f64) -> Codel {
         let units = |ticks: f64| (ticks / UNIT_TICKS as f64).round() as u32;
-        Codel { target: units(target), interval: units(interval).max(1), ..Codel::default() }
+        // Without a target every frame would have waited too long.
+        let (target, interval) = (units(target).max(1), units(interval).max(1));
+        Codel { target, interval, ..Codel::default() }
     }
 
     /// Whether a frame that has left the queue may be dropped (`dodequeue` of section 5.6), having
@@ -101,6 +103,15 @@ mod tests {
     #[test]
     fn it_is_half_a_cache_line() {
         assert_eq!(size_of::<Codel>(), 32);
+    }
+
+    #[test]
+    fn the_least_target_and_interval_are_a_unit() {
+        let mut codel = Codel::new(1.0, 1.0);
+        assert!(!codel.judge(255, 5000, 1500, 1000), "it has waited less than the least target");
+        assert_eq!(codel.first_above_at, 0);
+        assert!(!codel.judge(256, 5000, 1500, 1000));
+        assert_eq!(codel.first_above_at, 1256);
     }
 
     #[test]

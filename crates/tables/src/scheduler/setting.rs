@@ -109,7 +109,7 @@ pub struct Sizes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// There is no such number.
-    #[error("number {number} of {count}")]
+    #[error("take a number below {count}, or make the scheduler larger: there is no {number}")]
     Number {
         /// What was asked for.
         number: u32,
@@ -117,19 +117,23 @@ pub enum Refused {
         count: u32,
     },
     /// A rate is not above zero, a burst is below zero or infinite, or the overhead is too large.
-    #[error("a rate is not above zero, a burst is below zero, or an overhead is above 256 bytes")]
+    #[error(
+        "take a rate above 0, a finite burst from 0 on, and an overhead from -256 to 256 bytes"
+    )]
     Shape,
     /// A weight, level, share or time is none.
-    #[error("a weight is zero, a level above 7, a share beyond 7, or a time not above zero")]
+    #[error(
+        "take a weight from 1 on, a level up to 7, a share from -7 to 7, and times up to 100 s"
+    )]
     Setting,
     /// The parent is not set.
-    #[error("parent {parent} is not set")]
+    #[error("set number {parent} first, or take another parent: this one is not set")]
     Parent {
         /// The parent wanted.
         parent: u32,
     },
     /// It is to be cleared, and has children.
-    #[error("number {number} has {children} children")]
+    #[error("clear the {children} children of number {number} first, or move them elsewhere")]
     Children {
         /// What was to be cleared.
         number: u32,

@@ -210,13 +210,14 @@ impl Tree {
         }
     }
 
-    /// Brings back whoever's time has come, a bounded number of them.
+    /// Brings back whoever's time has come: [`WAKES`] times [`WAKE_ROUNDS`] of them at most, and
+    /// [`MOVES`] timers are moved at most. The rest is for the next call.
     pub fn wake(&mut self, now: u64) {
-        let mut due = [0; WAKES];
+        let (mut due, mut moves) = ([0; WAKES], MOVES);
         for _ in 0..WAKE_ROUNDS {
             let mut count = 0;
             while count < WAKES
-                && let Some(timer) = self.wheel.due(now)
+                && let Some(timer) = self.wheel.due_within(now, &mut moves)
             {
                 self.prefetch_timer(timer);
                 due[count] = timer;
@@ -251,13 +252,14 @@ impl Tree {
         let queue = &mut self.queues[head.queue as usize];
         let bytes = counted(len, queue.overhead);
         queue.bucket.charge(now, bytes);
-        let is_over = queue.turn.spend(bytes, i32::from(queue.weight) * quantum);
+        let is_over = queue.turn.spend(bytes);
         if queue.frames == 0 {
             self.lower_queue(head.queue);
         } else if !queue.bucket.has_credit(now) {
             self.lower_queue(head.queue);
             self.raise_queue(head.queue, now);
         } else if is_over {
+            queue.turn.renew(i32::from(queue.weight) * quantum);
             let next = queue.turn.next;
             self.shapers[head.subscriber as usize].turn_mut(level).first = next;
         }
@@ -272,8 +274,9 @@ impl Tree {
         let bytes = self.pass(at, len, now);
         let shaper = &mut self.shapers[at as usize];
         let quantum = shaper.quantum;
-        let is_over = shaper.turn_mut(level).spend(bytes, quantum);
+        let is_over = shaper.turn_mut(level).spend(bytes);
         if is_over && shaper.linked & bit(level) != 0 {
+            shaper.turn_mut(level).renew(quantum);
             let next = shaper.turn(level).next;
             self.shapers[above as usize].turn_mut(level).first = next;
         }
@@ -471,6 +474,9 @@ fn levels(bits: u8) -> impl Iterator<Item = usize> {
 /// batch and all their parents can be blocked by.
 const WAKES: usize = 32;
 const WAKE_ROUNDS: usize = 32;
+
+/// Timers that a call moves to a finer level of the wheel.
+const MOVES: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,8 @@
 //!                     ▲               │     a sends while its deficit is above zero, then it gets
 //!                     └───────────────┘     its quantum, and b is the first
 //! ```
-//! A quantum is at least what the longest frame counts for, so whoever is in a ring has a deficit
+//! Whoever leaves a ring has no deficit when it comes back, but a debt stays: else a sender that
+//! empties its queue each time would send more than its weight. A quantum is at least what the longest frame counts for, so whoever is in a ring has a deficit
 //! above zero, and each turn sends a frame.
 
 use zerocopy::FromZeros;
@@ -34,13 +35,17 @@ impl Turn {
         self.deficit = self.deficit.min(0) + quantum;
     }
 
-    /// It has sent; whether that ends its turn.
+    /// It has sent; whether that ends its turn. If it stays in its ring then, see [`Turn::renew`].
     #[inline(always)]
-    pub fn spend(&mut self, bytes: u32, quantum: i32) -> bool {
+    pub fn spend(&mut self, bytes: u32) -> bool {
         self.deficit -= bytes as i32;
-        let is_over = self.deficit <= 0;
-        self.deficit += if is_over { quantum } else { 0 };
-        is_over
+        self.deficit <= 0
+    }
+
+    /// Its turn is over, and it has another one when it is the first again.
+    #[inline(always)]
+    pub fn renew(&mut self, quantum: i32) {
+        self.deficit += quantum;
     }
 }
 
@@ -117,13 +122,13 @@ mod tests {
     fn a_turn_ends_when_its_bytes_are_spent_and_debts_stay() {
         let mut turn = Turn::default();
         turn.begin(1000);
-        assert!(!turn.spend(999, 1000) && turn.spend(900, 1000));
+        assert!(!turn.spend(999) && turn.spend(900));
+        turn.renew(1000);
         assert_eq!(turn.deficit, 101);
         turn.begin(1000);
         assert_eq!(turn.deficit, 1000, "what was left of a turn is not kept");
-        assert!(turn.spend(1000, 1000));
-        turn.deficit = -500;
+        assert!(!turn.spend(900) && turn.spend(600));
         turn.begin(1000);
-        assert_eq!(turn.deficit, 500);
+        assert_eq!(turn.deficit, 500, "it left its ring with a debt");
     }
 }

@@ -12,13 +12,13 @@ impl Scheduler {
         line.map_or_else(Held::default, |line| Held {
             frames: line.frames,
             bytes: line.bytes,
-            waited_ticks: now.saturating_sub(self.pool.first(line.turn.first).at),
+            waited_ticks: self.latest(now) - self.pool.first(line.turn.first).at,
         })
     }
 
     /// Why the first frame of a queue has not left at `now`; none where nothing waits.
     pub fn why(&self, queue: u32, now: u64) -> Option<Why> {
-        let now = self.now.max(now);
+        let now = self.latest(now);
         let line = self.tree.queues.get(queue as usize).filter(|line| line.frames > 0)?;
         let shapers = &self.tree.shapers;
         let subscriber = &shapers[line.parent as usize];
@@ -55,7 +55,7 @@ impl Scheduler {
     }
 
     /// By how many ticks at most something may be served later than its rate allows, if
-    /// [`Scheduler::take`] is always called.
+    /// [`Scheduler::take`] is always called, and no more is due than what a call brings back.
     pub fn late_ticks_max(&self) -> u64 {
         1 << self.step_bits
     }

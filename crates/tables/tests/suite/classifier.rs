@@ -12,6 +12,8 @@ use tables::classifier::five_tuple::{FIELDS_V4, FIELDS_V6};
 use tables::classifier::{Classifier, Condition, Field, NO_MATCH, RULES_MAX, Refused};
 use tables::oracle::Rules;
 
+use crate::random::Random;
+
 /// A classifier and its twin, which are given the same.
 struct Both<const KEY: usize> {
     fields: Vec<Field>,
@@ -256,21 +258,5 @@ proptest! {
             }
             both.compare(&keys);
         }
-    }
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
     }
 }

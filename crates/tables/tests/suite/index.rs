@@ -8,6 +8,8 @@ use std::hash::Hash;
 use proptest::prelude::*;
 use tables::index::{Full, Index, Key};
 
+use crate::random::Random;
+
 #[derive(Clone, Debug)]
 enum Operation {
     Insert(u64, u32),
@@ -141,20 +143,4 @@ fn sizes_are_what_the_documentation_says() {
 fn the_value_that_means_none_is_refused() {
     let mut index = Index::<u32>::with_capacity(4).expect("memory is to be had");
     let _ = index.insert(1, u32::MAX);
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
 }

@@ -11,3 +11,6 @@ mod policer;
 mod scheduler;
 mod tagged;
 mod wheel;
+
+#[path = "../../benches/suite/random.rs"]
+mod random;

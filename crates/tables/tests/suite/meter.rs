@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use tables::meter::Meter;
 use tables::oracle::ExactMeter;
 
+use crate::random::Random;
+
 /// A load on a meter: `frames` frames at `load` times the rate.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
@@ -213,21 +215,5 @@ proptest! {
         let load = 10f64.powf(load_log);
         let frames = 2_000;
         Offer { bytes_per_s, burst_bytes, ticks_per_s, load, frames, lengths }.check(seed);
-    }
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
     }
 }

@@ -8,29 +8,23 @@ use std::collections::BTreeSet;
 use tables::oracle::Hierarchy;
 use tables::scheduler::{Discard, LEVELS, Member, Port, Queue, Scheduler, Shape, Sizes};
 
-/// SplitMix64.
-pub struct Random(pub u64);
+use crate::random::Random;
 
 impl Random {
-    /// A number below `limit`.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-
-    fn one_in(&mut self, of: u64) -> bool {
+    fn one_in(&mut self, of: usize) -> bool {
         self.below(of) == 0
     }
 
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
+        all[self.below(all.len())]
     }
 }
 
 /// Nanoseconds are ticks.
 pub const CLOCK: u64 = 1_000_000_000;
+
+/// Where the clock stands in the beginning: far behind what a count of 1/64 ticks has room for.
+const START: u64 = 1 << 60;
 
 const SIZES: Sizes =
     Sizes { ports: 2, nodes: 3, subscribers: 5, queues: 10, cells: 60, frame_bytes_max: 1000 };
@@ -92,9 +86,9 @@ const EVERYTHING: &[&str] = &[
 
 impl Walk {
     fn new(seed: u64) -> Walk {
-        let fast = Scheduler::new(SIZES, CLOCK as f64).expect("memory is to be had");
+        let fast = Scheduler::new(SIZES, CLOCK as f64, START).expect("memory is to be had");
         let slow = Hierarchy::new(SIZES, CLOCK, fast.late_ticks_max());
-        let (random, now) = (Random(seed), 1 << 30);
+        let (random, now) = (Random(seed), START);
         let mut walk = Walk { random, fast, slow, now, notes: 0, met: BTreeSet::new() };
         for number in 0..10 {
             walk.set_port(number % 2);
@@ -111,7 +105,7 @@ impl Walk {
             55..=74 => self.take(),
             75..=91 => {
                 let bits = self.random.below(21);
-                self.now += self.random.below(1 << bits);
+                self.now += self.random.below(1 << bits) as u64;
             }
             92..=95 => self.ask(),
             _ => self.change(),
@@ -133,7 +127,7 @@ impl Walk {
             // The time that it has been told stays.
             let got = self.fast.offer(99, &[], 0, now);
             self.slow.offer(99, (&[], 0), now, got).unwrap_or_else(|what| panic!("{what}"));
-            now -= self.random.below(1 << 20);
+            now -= self.random.below(1 << 20) as u64;
             self.meet("a step back");
         }
         let got = self.fast.offer(queue, &frame, self.notes, now);
@@ -145,7 +139,7 @@ impl Walk {
 
     fn take(&mut self) {
         let port = self.random.below(2) as u32;
-        let most = if self.random.one_in(3) { self.random.below(5) } else { 100 } as usize;
+        let most = if self.random.one_in(3) { self.random.below(5) } else { 100 };
         let mut left = Vec::new();
         let taken = self.fast.take(port, self.now, most, |frame| {
             let mut bytes = vec![0; frame.len];
@@ -281,7 +275,7 @@ impl Walk {
         self.meet_parent(is_set);
     }
 
-    fn member(&mut self, parents: u64) -> Member {
+    fn member(&mut self, parents: usize) -> Member {
         Member {
             parent: self.random.below(parents) as u32,
             shape: self.shape(),

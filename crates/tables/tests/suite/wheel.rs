@@ -56,6 +56,68 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn calls_with_a_bound_take_all_in_the_end(
+        operations in operations(),
+        step_bits in 0u32..21,
+        bound in 1usize..4,
+    ) {
+        let mut wheel = Wheel::new(COUNT as usize, step_bits);
+        let mut expected: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut now = 0u64;
+        for operation in operations {
+            match operation {
+                Operation::Set(number, span) => {
+                    wheel.set(number, now.saturating_add(span));
+                    expected.insert(number, now.saturating_add(span));
+                }
+                Operation::Cancel(number) => {
+                    prop_assert_eq!(wheel.cancel(number), expected.remove(&number).is_some());
+                }
+                Operation::Pass(span) => now = now.saturating_add(span),
+                Operation::PassToDeadline => now = now.max(wheel.deadline().unwrap_or(now)),
+            }
+            let mut moves = bound;
+            while let Some(number) = wheel.due_within(now, &mut moves) {
+                let time = expected.remove(&number);
+                let step = time.map(|time| u128::from(time).div_ceil(1 << step_bits) << step_bits);
+                prop_assert!(step.is_some_and(|step| step <= u128::from(now)), "{}", number);
+            }
+            if moves > 0 {
+                check(&mut wheel, &mut expected, now, step_bits)?;
+            }
+            prop_assert_eq!(wheel.len(), expected.len());
+        }
+        check(&mut wheel, &mut expected, now, step_bits)?;
+    }
+}
+
+#[test]
+fn a_call_moves_no_more_than_its_bound() {
+    const TIMERS: u32 = 10_000;
+    let mut wheel = Wheel::new(TIMERS as usize, 0);
+    // All in one slot of level 2, each at another step.
+    (0..TIMERS).for_each(|number| wheel.set(number, (1 << 14) + u64::from(number) % 4096));
+    let mut moves = 1000;
+    assert_eq!(wheel.due_within((1 << 14) - 1, &mut moves), None);
+    assert_eq!(moves, 1000, "the slot has not begun");
+    let mut calls = 0;
+    loop {
+        moves = 1000;
+        let due = wheel.due_within(1 << 14, &mut moves);
+        calls += 1;
+        if due.is_some() {
+            break;
+        }
+        assert_eq!(moves, 0);
+        assert_eq!(wheel.deadline(), Some(1 << 14));
+    }
+    assert_eq!(calls, 10, "each timer is moved once, to level 1 or level 0");
+    let taken = std::iter::from_fn(|| wheel.due(1 << 15)).count();
+    assert_eq!((taken, wheel.len()), (TIMERS as usize - 1, 0));
+}
+
 /// Takes what is due: all of it, nothing early, nothing later than its step.
 fn check(
     wheel: &mut Wheel,

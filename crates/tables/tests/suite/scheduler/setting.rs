@@ -20,7 +20,7 @@ const QUEUE: Queue = Queue {
 
 /// A queue for which nothing passes: its port has a rate that is next to nothing.
 fn waiting() -> Scheduler {
-    let mut scheduler = Scheduler::new(SIZES, CLOCK as f64).expect("memory");
+    let mut scheduler = Scheduler::new(SIZES, CLOCK as f64, 0).expect("memory");
     let shape = Shape { bytes_per_s: 1.0, burst_bytes: 0.0, overhead_bytes: 0 };
     scheduler.set_port(0, &Port { shape, ..PORT }, 0).expect("sound");
     scheduler.set_node(0, &MEMBER, 0).expect("sound");
@@ -32,7 +32,7 @@ fn waiting() -> Scheduler {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let mut fast = Scheduler::new(SIZES, CLOCK as f64).expect("memory");
+    let mut fast = Scheduler::new(SIZES, CLOCK as f64, 0).expect("memory");
     assert_eq!(fast.set_port(2, &PORT, 0), Err(Refused::Number { number: 2, count: 2 }));
     assert_eq!(fast.set_node(0, &MEMBER, 0), Err(Refused::Parent { parent: 0 }));
     assert_eq!(fast.set_subscriber(0, &MEMBER, 0), Err(Refused::Parent { parent: 0 }));
@@ -68,6 +68,44 @@ fn what_makes_no_sense_is_refused() {
     assert!(!fast.is_queue(0));
     assert_eq!(fast.set_queue(0, &QUEUE, 0), Ok(()));
     assert!(fast.is_queue(0) && !fast.is_queue(1) && !fast.is_queue(u32::MAX));
+}
+
+#[test]
+fn a_rate_that_is_set_again_and_again_gives_nothing_away() {
+    let limited = Shape { bytes_per_s: 1e6, burst_bytes: 2000.0, overhead_bytes: 0 };
+    let queue = Queue { shape: limited, ..QUEUE };
+    let member = Member { shape: limited, ..MEMBER };
+    for tier in 0..5 {
+        let mut fast = Scheduler::new(SIZES, CLOCK as f64, 0).expect("memory");
+        let set = |fast: &mut Scheduler, now| {
+            let mut port = PORT;
+            match tier {
+                0 => port.shape = limited,
+                1 => port.levels[0] = limited,
+                _ => {}
+            }
+            let done = match tier {
+                0 | 1 => fast.set_port(0, &port, now),
+                2 => fast.set_node(0, &member, now),
+                3 => fast.set_subscriber(0, &member, now),
+                _ => fast.set_queue(0, &queue, now),
+            };
+            assert_eq!(done, Ok(()), "{tier}");
+        };
+        fast.set_port(0, &PORT, 0).expect("sound");
+        fast.set_node(0, &MEMBER, 0).expect("sound");
+        fast.set_subscriber(0, &MEMBER, 0).expect("sound");
+        fast.set_queue(0, &QUEUE, 0).expect("sound");
+        set(&mut fast, 0);
+        // A frame of 1,000 bytes each 10 us for a tenth of a second, and a rate set each time.
+        let mut left = 0;
+        for now in (0..CLOCK / 10).step_by(10_000) {
+            left += u32::from(fast.offer(0, &[0; 1000], 0, now) == Offered::Passes);
+            left += fast.take(0, now, 10, |_| {}) as u32;
+            set(&mut fast, now);
+        }
+        assert!((99..=101).contains(&left), "{tier}: {left} frames for 100");
+    }
 }
 
 #[test]
@@ -137,11 +175,11 @@ fn memory_is_what_the_module_says() {
         cells: 65_536,
         frame_bytes_max: 2014,
     };
-    let fast = Scheduler::new(sizes, CLOCK as f64).expect("memory");
+    let fast = Scheduler::new(sizes, CLOCK as f64, 0).expect("memory");
     let said = 120 * 98_304 + 216 * (32_768 + 512 + 4) + 24 * 8 * 4 + 256 * 65_536;
     // Each of four arrays is a whole number of 2 MiB; the timers have slots.
     let most = said + 4 * (2 << 20) + 4096;
     assert!((said..=most).contains(&fast.bytes()), "{} and not {said}", fast.bytes());
     let too_many = Sizes { queues: u32::MAX, ..sizes };
-    assert!(Scheduler::new(too_many, CLOCK as f64).is_err());
+    assert!(Scheduler::new(too_many, CLOCK as f64, 0).is_err());
 }

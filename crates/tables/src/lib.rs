@@ -14,7 +14,7 @@
 //! | [`classifier::Classifier`] | which rule is the first that matches these fields? | 256 bits a rule and byte of the key |
 //! | [`meter::Meter`] | does this frame conform to the rate? | 16 bytes |
 //! | [`policer::Policers`] | which of three colours has this frame, by its policer and those above? | 64 bytes |
-//! | [`scheduler::Scheduler`] | does this frame pass, wait or drop, and which one leaves now? | 120 bytes a queue, 216 a subscriber |
+//! | [`scheduler::Scheduler`] | does this frame pass, wait or drop, and which one leaves now? | 120 bytes a queue, 192 a subscriber |
 //! | [`wheel::Wheel`] | which timers are due, and when is the next one? | 24 bytes a timer |
 
 pub mod classifier;

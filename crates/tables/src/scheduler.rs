@@ -30,7 +30,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | memory | 120 bytes a queue, 216 a subscriber, node or port, 256 a cell; all taken at creation |
+//! | memory | 120 bytes a queue, 192 a subscriber, node or port, 256 a cell; all taken at creation |
 //! | clock | ticks of any clock, 2^57 from creation on: 1.7 years at 2.6 GHz; a step back counts as no time |
 //! | cost | constant for each frame, whatever waits elsewhere; a call of `take` brings 1,024 back and moves 4,096 timers at most |
 //! | precision | a frame's cost is rounded to 1/64 tick, a rate to 24 bits |
@@ -50,6 +50,7 @@ mod setting;
 mod tree;
 mod turn;
 mod view;
+mod wake;
 
 use std::io;
 

@@ -57,14 +57,17 @@ impl Scheduler {
         prefetch_at(&self.tree.queues, queue as usize);
     }
 
-    /// Asks the processor to fetch what is above a queue that was fetched, and its last frame.
+    /// Asks the processor to fetch what a frame of a queue that was fetched touches: the queue's last
+    /// frame, or what is above the queue, of which a frame that passes needs one line.
     #[inline]
     pub fn prefetch_above(&self, queue: u32) {
-        if let Some(line) = self.tree.queues.get(queue as usize) {
+        let Some(line) = self.tree.queues.get(queue as usize) else { return };
+        if line.frames > 0 {
+            self.pool.prefetch(line.last);
+        } else if self.counts.waiting > 0 {
             self.tree.prefetch_shaper(line.parent, usize::from(line.level));
-            if line.frames > 0 {
-                self.pool.prefetch(line.last);
-            }
+        } else {
+            prefetch_at(&self.tree.shapers, line.parent as usize);
         }
     }
 
@@ -233,9 +236,20 @@ impl Scheduler {
     /// began, behind that.
     #[inline(always)]
     fn look_ahead(&self, head: &Head, last: &Head, level: usize) {
-        self.prefetch_first(self.tree.look_ahead(head.subscriber, level));
+        let [next, second] = self.tree.look_ahead(head.subscriber, level);
+        self.prefetch_second(next);
+        self.prefetch_first(second);
         if head.node != last.node {
             self.prefetch_first(self.tree.look_ahead_of_node(head.node, level));
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_second(&self, queue: u32) {
+        if let Some(line) = self.tree.queues.get(queue as usize)
+            && line.frames > 1
+        {
+            self.pool.prefetch(self.pool.first(line.turn.first).next);
         }
     }
 

@@ -14,7 +14,7 @@ use zerocopy::FromZeros;
 use super::bucket::Bucket;
 use super::setting::{LEVELS, Sizes};
 use super::turn::{Linked, Turn, join, leave};
-use crate::wheel::Wheel;
+use crate::wheel::slots::{Slots, Timer};
 
 /// A port, node or subscriber: three cache lines, of which a frame touches two.
 #[derive(Clone, Copy, Debug, FromZeros)]
@@ -33,7 +33,8 @@ pub(super) struct Shaper {
     pub is_set: u8,
     /// Whether it is out of its parent's rings until its timer is due.
     pub is_blocked: u8,
-    unused: [u8; 30],
+    unused: [u8; 6],
+    pub timer: Timer,
     pub turns: [Turn; LEVELS],
 }
 
@@ -117,8 +118,10 @@ pub(super) const CODEL: u8 = 8;
 pub(super) struct Tree {
     pub shapers: HugeArray<Shaper>,
     pub queues: HugeArray<Line>,
-    /// Timers of the shapers, then of the queues.
-    wheel: Wheel,
+    /// Timers of the queues; a shaper has its own.
+    pub timers: HugeArray<Timer>,
+    /// Timers by time: numbers of shapers, then of queues.
+    pub slots: Slots,
     ports: u32,
     /// What a weight of 1 may send in a turn, in bytes.
     quantum: i32,
@@ -133,7 +136,8 @@ impl Tree {
         Ok(Tree {
             shapers: HugeArray::zeroed(shapers)?,
             queues: HugeArray::zeroed(queues)?,
-            wheel: Wheel::new(shapers + queues, step_bits),
+            timers: HugeArray::zeroed(queues)?,
+            slots: Slots::new(step_bits),
             ports: sizes.ports,
             quantum,
         })
@@ -152,7 +156,7 @@ impl Tree {
         if !queue.bucket.has_credit(now) {
             queue.state |= BLOCKED;
             let ready_at = queue.bucket.ready_at();
-            return self.wheel.set(self.shapers.len() as u32 + number, ready_at);
+            return self.set_timer(self.shapers.len() as u32 + number, ready_at);
         }
         queue.state |= LINKED;
         queue.turn.begin(i32::from(queue.weight) * quantum);
@@ -183,14 +187,14 @@ impl Tree {
     /// Takes a queue out of the tree, to be changed; it keeps its frames.
     pub fn detach_queue(&mut self, number: u32) {
         self.lower_queue(number);
-        self.wheel.cancel(self.shapers.len() as u32 + number);
+        self.cancel_timer(self.shapers.len() as u32 + number);
         self.queues[number as usize].state &= !BLOCKED;
     }
 
     /// Takes a shaper out of its parent's rings, to be changed; it keeps its own.
     pub fn detach(&mut self, at: u32) {
         self.leave_rings(at);
-        self.wheel.cancel(at);
+        self.cancel_timer(at);
         self.shapers[at as usize].is_blocked = 0;
     }
 
@@ -206,31 +210,6 @@ impl Tree {
         for level in levels(shaper.active & !shaper.linked) {
             if let Some(above) = self.link(at, level) {
                 self.raise(above, level, now);
-            }
-        }
-    }
-
-    /// Brings back whoever's time has come: [`WAKES`] times [`WAKE_ROUNDS`] of them at most, and
-    /// [`MOVES`] timers are moved at most. The rest is for the next call.
-    pub fn wake(&mut self, now: u64) {
-        let (mut due, mut moves) = ([0; WAKES], MOVES);
-        for _ in 0..WAKE_ROUNDS {
-            let mut count = 0;
-            while count < WAKES
-                && let Some(timer) = self.wheel.due_within(now, &mut moves)
-            {
-                self.prefetch_timer(timer);
-                due[count] = timer;
-                count += 1;
-            }
-            for &timer in &due[..count] {
-                self.prefetch_parent_of_timer(timer);
-            }
-            for &timer in &due[..count] {
-                self.wake_one(timer, now);
-            }
-            if count < WAKES {
-                return;
             }
         }
     }
@@ -296,15 +275,16 @@ impl Tree {
     }
 
     /// Asks the processor to fetch what comes behind a subscriber's turn: the fourth one behind it,
-    /// and the queue of the second; returns the queue of the first.
+    /// and the queue of the third; returns the queues of the first and the second.
     #[inline(always)]
-    pub fn look_ahead(&self, subscriber: u32, level: usize) -> u32 {
+    pub fn look_ahead(&self, subscriber: u32, level: usize) -> [u32; 2] {
         let turn = |at: u32| self.shapers[at as usize].turn(level);
         let first = turn(turn(subscriber).next);
         let second = turn(first.next);
-        self.prefetch_shaper(turn(second.next).next, level);
-        prefetch_at(&self.queues, second.first as usize);
-        first.first
+        let third = turn(second.next);
+        self.prefetch_shaper(third.next, level);
+        prefetch_at(&self.queues, third.first as usize);
+        [first.first, second.first]
     }
 
     /// The same of what comes behind a node's turn: the fourth one behind it, the subscriber of the
@@ -332,40 +312,10 @@ impl Tree {
 
     /// Memory it holds.
     pub fn bytes(&self) -> usize {
-        self.shapers.mapped_bytes() + self.queues.mapped_bytes() + self.wheel.bytes()
-    }
-
-    fn prefetch_timer(&self, timer: u32) {
-        match (timer as usize).checked_sub(self.shapers.len()) {
-            None => prefetch_at(&self.shapers, timer as usize),
-            Some(queue) => prefetch_at(&self.queues, queue),
-        }
-    }
-
-    fn prefetch_parent_of_timer(&self, timer: u32) {
-        match (timer as usize).checked_sub(self.shapers.len()) {
-            None => {
-                let shaper = &self.shapers[timer as usize];
-                self.prefetch_shaper(shaper.parent, shaper.active.trailing_zeros() as usize);
-            }
-            Some(queue) => {
-                let queue = &self.queues[queue];
-                self.prefetch_shaper(queue.parent, usize::from(queue.level));
-            }
-        }
-    }
-
-    fn wake_one(&mut self, timer: u32, now: u64) {
-        match (timer as usize).checked_sub(self.shapers.len()) {
-            None => {
-                self.shapers[timer as usize].is_blocked = 0;
-                self.enter(timer, now);
-            }
-            Some(queue) => {
-                self.queues[queue].state &= !BLOCKED;
-                self.raise_queue(queue as u32, now);
-            }
-        }
+        self.shapers.mapped_bytes()
+            + self.queues.mapped_bytes()
+            + self.timers.mapped_bytes()
+            + self.slots.bytes()
     }
 
     /// The ring of a shaper at a level has somebody, for the first time or again.
@@ -407,7 +357,7 @@ impl Tree {
         let shaper = &mut self.shapers[at as usize];
         shaper.is_blocked = 1;
         let ready_at = shaper.bucket.ready_at();
-        self.wheel.set(at, ready_at);
+        self.set_timer(at, ready_at);
     }
 
     fn leave_rings(&mut self, at: u32) {
@@ -469,14 +419,6 @@ pub(super) fn bit(level: usize) -> u8 {
 fn levels(bits: u8) -> impl Iterator<Item = usize> {
     (0..LEVELS).filter(move |&level| bits & bit(level) != 0)
 }
-
-/// Those that are woken together, and how often: 1,024 at a call, which is more than frames of a
-/// batch and all their parents can be blocked by.
-const WAKES: usize = 32;
-const WAKE_ROUNDS: usize = 32;
-
-/// Timers that a call moves to a finer level of the wheel.
-const MOVES: usize = 4096;
 
 #[cfg(test)]
 mod tests {

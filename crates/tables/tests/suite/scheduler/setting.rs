@@ -176,9 +176,9 @@ fn memory_is_what_the_module_says() {
         frame_bytes_max: 2014,
     };
     let fast = Scheduler::new(sizes, CLOCK as f64, 0).expect("memory");
-    let said = 120 * 98_304 + 216 * (32_768 + 512 + 4) + 24 * 8 * 4 + 256 * 65_536;
-    // Each of four arrays is a whole number of 2 MiB; the timers have slots.
-    let most = said + 4 * (2 << 20) + 4096;
+    let said = 120 * 98_304 + 192 * (32_768 + 512 + 4) + 24 * 8 * 4 + 256 * 65_536;
+    // Each of five arrays is a whole number of 2 MiB; the timers have slots.
+    let most = said + 5 * (2 << 20) + 32_768;
     assert!((said..=most).contains(&fast.bytes()), "{} and not {said}", fast.bytes());
     let too_many = Sizes { queues: u32::MAX, ..sizes };
     assert!(Scheduler::new(too_many, CLOCK as f64, 0).is_err());

@@ -72,14 +72,10 @@ impl Police {
     /// # Errors
     /// When it is impossible; nothing has changed then.
     pub fn set(&mut self, number: u32, policer: Policer, now: Ticks) -> Result<(), Refusal> {
-        if let Some(parent) = policer.parent {
-            // Two levels, as the configuration has them; the table would take three.
-            if self.table.parent(parent).is_some() {
-                return Err(Refusal::NotFound);
-            }
-            if self.table.children(number) > 0 {
-                return Err(Refusal::Exists);
-            }
+        // Two levels, as the configuration has them; the table would take three. It refuses itself
+        // that one with children gets a parent.
+        if policer.parent.is_some_and(|parent| self.table.parent(parent).is_some()) {
+            return Err(Refusal::NotFound);
         }
         self.table.set(number, &policer.policing(), now).map_err(refusal)?;
         self.policers.insert(number, policer);

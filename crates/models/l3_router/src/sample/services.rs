@@ -142,10 +142,38 @@ pub(super) fn policers(sample: &mut Sample) {
     }
     sample
         .update(Update::SetPolicer { number, policer: Policer { parent: Some(number), ..SMALL } });
+    third_level(sample, number);
     if sample.config.police_by == PoliceBy::Acl {
         sample.update(Update::RemoveRule { list: List::Ingress, number: OPEN - 1 });
     }
     restore(sample, number);
+}
+
+/// No policer has a grandparent: neither one whose parent has a parent, nor one whose child is a
+/// parent. What is refused changes no colour.
+fn third_level(sample: &mut Sample, number: u32) {
+    let copies = sample.section.generated.policers_generated;
+    let configured = sample.config.policers.len() as u32 + copies;
+    let [parent, other] = [1, 2].map(|from_end| sample.config.policers_max().checked_sub(from_end));
+    let (Some(parent), Some(other)) = (parent, other.filter(|other| *other >= configured)) else {
+        return;
+    };
+    if other <= number {
+        return;
+    }
+    // Of the policers that the refused ones would have above them, one lets pass less than the
+    // others: it would be seen.
+    let tight = Policer { committed_burst: 200, excess_burst: 100, ..SMALL };
+    let under = |policer, parent| Policer { parent: Some(parent), ..policer };
+    sample.update(Update::SetPolicer { number: parent, policer: SMALL });
+    sample.update(Update::SetPolicer { number, policer: under(SMALL, parent) });
+    sample.update(Update::SetPolicer { number: other, policer: tight });
+    sample.update(Update::SetPolicer { number: parent, policer: under(SMALL, other) });
+    sample.update(Update::SetPolicer { number: other, policer: under(tight, number) });
+    policed(sample);
+    sample.update(Update::RemovePolicer { number: other });
+    sample.update(Update::SetPolicer { number, policer: SMALL });
+    sample.update(Update::RemovePolicer { number: parent });
 }
 
 /// Packets of each colour until all are red, a pause in which some tokens come, and more. What is

@@ -17,10 +17,11 @@ use protocol_dhcp::v4::Mode;
 use protocol_dhcp::v6::relay::Addresses;
 use protocol_dhcp::v6::server::Identity;
 use protocol_dhcp::{
-    Access, Class, Command, Config, Framed, Grant, Kind, Line, Mac, Place, PoolConfig, Prefix,
-    Report, Source, Why, v4, v6,
+    Access, Class, Command, Config, Framed, Grant, Kind, Line, Place, PoolConfig, Prefix, Report,
+    Source, Why, v4, v6,
 };
 use protocol_kit::{Input, Interface, Machine, Output, Time};
+use wire::MacAddr;
 
 use crate::frr::until;
 
@@ -83,7 +84,7 @@ impl Access4 {
         let address = self.own.attribute("eth0", "address").expect("it has one");
         let octets = address.split(':').map(|part| u8::from_str_radix(part, 16));
         let octets: Vec<u8> = octets.collect::<Result<_, _>>().expect("numbers");
-        let mac = Mac(octets.try_into().expect("six"));
+        let mac = MacAddr(octets.try_into().expect("six"));
         let interface = Interface(if_nametoindex("eth0").expect("it is there"));
         vec![Place { interface, line: Line(1), mac }]
     }

@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use protocol_dhcp::framed::{emit, parse};
 use protocol_dhcp::{
-    Access, Command, Config, Framed, LeaseId, Line, Mac, Place, Report, Said, v4, v6,
+    Access, Command, Config, Framed, LeaseId, Line, Place, Report, Said, Secret, v4, v6,
 };
 use protocol_kit::{
     Arrival, Departure, Input, Interface, Machine, Opening, Output, Random, Socket, Takes, Time,
 };
 use simulation::{Quality, Said as Told, Simulation, World, simulate};
+use wire::MacAddr;
 
 use crate::client4::{self, Message4};
 use crate::client6::{self, Message6, association};
@@ -73,7 +74,7 @@ impl<M: Access> Owned<M> {
         record: fn(&M, LeaseId) -> Option<Vec<u8>>,
         restore: Restore<M>,
     ) -> Owned<M> {
-        let mac = Mac([2, 0, 0, 0, 0, 1]);
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
         let places =
             (0..lines).map(|line| Place { interface: Interface(line), line: Line(line), mac });
         Owned {
@@ -353,9 +354,10 @@ impl Client {
             true => (self.message6(step, own), ANYBODY6),
         };
         let port = if self.is_v6 { 547 } else { 67 };
-        let mac = if step == Step::Renew { Mac([2, 0, 0, 0, 0, 1]) } else { Mac::BROADCAST };
+        let mac =
+            if step == Step::Renew { MacAddr([2, 0, 0, 0, 0, 1]) } else { MacAddr::BROADCAST };
         let said = Said { line: Line(0), mac, from, to, port, bytes };
-        let bytes = emit(Mac(self.mac), &said, port - 1).expect("a frame");
+        let bytes = emit(MacAddr(self.mac), &said, port - 1).expect("a frame");
         self.outputs.push_back(Output::Departure(Departure::Frame { socket: Socket(0), bytes }));
     }
 
@@ -586,7 +588,7 @@ fn server(is_v6: bool, lines: u32, disk: (Disk, u64)) -> Node {
     config.quarantine = [2 * second, 5 * second];
     (config.patience.answer, config.patience.offer) = (2 * second, 3 * second);
     config.patience.start = second;
-    config.seed = disk.1;
+    config.seed = Secret(disk.1);
     match is_v6 {
         false => {
             let made = v4::Server::new(config, SERVER.into()).expect("a server");

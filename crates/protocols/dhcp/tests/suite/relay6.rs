@@ -196,6 +196,7 @@ fn bound(lines: &mut Lines<Relay>) -> impl Fn(u8) -> Message6 + use<> {
 fn a_client_gives_up_its_own_alone() {
     let mut lines = lines();
     let given_up = bound(&mut lines);
+    let stray = [address(LINK.octets())];
     let mut refused = 0;
     let mut refuse = |lines: &mut Lines<Relay>, line, mac, message: &Message6| {
         lines.hear(line, mac, ANYBODY6, message.bytes());
@@ -211,12 +212,11 @@ fn a_client_gives_up_its_own_alone() {
         other.options[0].1[9] = 10;
         refuse(&mut lines, 7, MAC, &other);
         // Something of another one's beside its own; by another association; temporary ones.
-        let stray = address(LINK.octets());
-        refuse(&mut lines, 7, MAC, &given_up(kind).with(3, &association(9, &[stray.clone()])));
+        refuse(&mut lines, 7, MAC, &given_up(kind).with(3, &association(9, &stray)));
         let mut other = given_up(kind);
         other.options[2].1[3] = 6;
         refuse(&mut lines, 7, MAC, &other);
-        let temporary = [&[0, 0, 0, 1][..], &options(&[stray])].concat();
+        let temporary = [&[0, 0, 0, 1][..], &options(&stray)].concat();
         refuse(&mut lines, 7, MAC, &given_up(kind).with(4, &temporary));
         refuse(&mut lines, 7, MAC, &Message6::new(kind, 3, &DUID).with(2, &SERVER_DUID));
     }

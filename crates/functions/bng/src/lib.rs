@@ -23,7 +23,7 @@ mod entrance;
 
 mod parse;
 
-mod found;
+mod sessions;
 
 mod lists;
 
@@ -45,11 +45,23 @@ mod host;
 
 mod neighbours;
 
+mod reload;
+
+mod tables;
+
+mod found;
+
+mod shown;
+
 pub use self::config::Config;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
-use function_kit::{Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize};
+use function_kit::{
+    Condition, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard, Sought, TablePage,
+    TableSize,
+};
 use machine::clock::{Clock, Ticks};
+use packet::PortId;
 
 /// The broadband network gateway as a unit.
 pub struct BroadbandGateway;
@@ -60,8 +72,9 @@ impl NetworkFunction for BroadbandGateway {
     const SUMMARY: &'static str =
         "user plane of a broadband network gateway: sessions, lists, policers, queues, routes";
 
-    const TABLES: &'static [&'static str] = &[];
+    const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = true;
+    const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
 
     type Config = Config;
     type Update = Update;
@@ -77,7 +90,7 @@ impl NetworkFunction for BroadbandGateway {
     }
 
     fn ports(_: &Config) -> Vec<PortName> {
-        ["access", "core"].map(PortName::new).to_vec()
+        shown::PORTS.map(PortName::new).to_vec()
     }
 
     fn workers(config: &Config) -> usize {
@@ -93,27 +106,52 @@ impl NetworkFunction for BroadbandGateway {
         Pipeline::new(config, shard, clock, now)
     }
 
-    fn difference(_: &Config, _: &Config) -> Result<Vec<Update>, Invalid> {
-        Ok(Vec::new())
+    fn set_mtu(function: &mut Pipeline, port: PortId, mtu: u16) {
+        function.set_mtu(port, mtu);
     }
 
-    fn undoing(_: &Config, _: &[Update]) -> Vec<Update> {
-        Vec::new()
+    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+        reload::difference(running, wanted)
+    }
+
+    fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+        reload::undoing(running, applied)
     }
 
     fn steering(_: &Config, _: &Update) -> Option<u32> {
         None
     }
 
-    fn memory(_: &Config, _: Shard, _: &Pipeline, _: Ticks) -> Vec<Update> {
-        Vec::new()
+    fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
+        reload::memory(config, &function.state)
     }
 
-    fn table_sizes(_: &Pipeline) -> Vec<TableSize> {
-        Vec::new()
+    fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
+        shown::neighbours(&function.neighbours, limit)
     }
 
-    fn table_page(_: &Pipeline, _: usize, _: u64, _: usize, _: Ticks) -> TablePage {
-        TablePage::default()
+    fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
+        tables::sizes(&function.state)
+    }
+
+    fn table_found(
+        function: &Pipeline,
+        table: usize,
+        sought: Sought,
+        _: u64,
+        _: usize,
+        now: Ticks,
+    ) -> Option<TablePage> {
+        found::page(&function.state, table, sought, now)
+    }
+
+    fn table_page(
+        function: &Pipeline,
+        table: usize,
+        from: u64,
+        limit: usize,
+        _: Ticks,
+    ) -> TablePage {
+        tables::page(&function.state, table, from, limit)
     }
 }

@@ -296,7 +296,7 @@ fn secret_of(config: &Config) -> [u64; 2] {
 }
 
 /// The configuration without what it lists.
-fn without_lists(config: &Config) -> Config {
+pub(super) fn without_lists(config: &Config) -> Config {
     Config {
         nodes: Vec::new(),
         lists: Vec::new(),

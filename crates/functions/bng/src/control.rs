@@ -22,6 +22,11 @@ pub enum Update {
         /// Number of the session.
         number: u32,
     },
+    /// What a session has used is told to the control plane, as it is when it ends.
+    TellUsage {
+        /// Number of the session.
+        number: u32,
+    },
     /// A session has another profile; what waits in its queues goes on waiting, as far as the
     /// profile has as many.
     SetProfile {

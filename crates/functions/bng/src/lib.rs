@@ -49,6 +49,8 @@ mod reload;
 
 mod tables;
 
+mod usage;
+
 mod found;
 
 mod shown;

@@ -5,7 +5,7 @@
 //! memory about once. Packets that leave the way have their verdict at that moment.
 use std::io;
 
-use engine::{Context, Drops, Function, Refusal, StageClock};
+use engine::{Context, Drops, Event, Function, Refusal, StageClock};
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Room, Slot};
@@ -115,6 +115,10 @@ impl Function for Pipeline {
             self.neighbours.tick((&mut self.state.hops, made), now);
         }
         self.release(now);
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.state.usage.event()
     }
 
     fn made(&mut self, _: Ticks) -> Option<&mut Batch> {

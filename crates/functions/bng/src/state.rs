@@ -19,6 +19,7 @@ use super::hops::Hops;
 use super::lists::{Lists, NO_LIST};
 use super::profiles::{Nodes, Profiles};
 use super::services::Services;
+use super::usage::Usage;
 
 /// Everything a worker knows.
 pub(super) struct State {
@@ -32,6 +33,8 @@ pub(super) struct State {
     pub nodes: Nodes,
     pub services: Services,
     pub hops: Hops,
+    /// What is to be told of sessions' volumes.
+    pub usage: Usage,
     /// What no packet needs of each session.
     cold: Vec<Cold>,
     /// What is checked of profiles depends on it; without what it lists.
@@ -70,6 +73,7 @@ impl State {
             nodes: Nodes::new(config.node_capacity),
             services: Services::new(config, clock, now)?,
             hops: Hops::new(config)?,
+            usage: Usage::new(),
             cold: vec![Cold::default(); capacity],
             config: without_lists(config),
         };
@@ -91,7 +95,8 @@ impl State {
         match update {
             Update::AddSession(session) => self.add_session(session, now),
             Update::ChangeSession(session) => self.change_session(session, now),
-            Update::RemoveSession { number } => self.remove_session(*number),
+            Update::RemoveSession { number } => self.remove_session(*number, now),
+            Update::TellUsage { number } => self.tell_usage(*number, now),
             Update::SetProfile { number, profile } => {
                 let session = self.session(*number).ok_or(Refusal::NotFound)?;
                 self.change_session(&Session { profile: *profile, ..session }, now)
@@ -156,8 +161,18 @@ impl State {
         Ok(())
     }
 
-    fn remove_session(&mut self, number: u32) -> Result<(), Refusal> {
-        let (record, _) = self.sessions.remove(number).ok_or(Refusal::NotFound)?;
+    fn tell_usage(&mut self, number: u32, now: Ticks) -> Result<(), Refusal> {
+        self.sessions.get(number).ok_or(Refusal::NotFound)?;
+        if !self.usage.has_room() {
+            return Err(Refusal::Full);
+        }
+        self.usage.tell(number, &self.sessions.volumes(number), now);
+        Ok(())
+    }
+
+    fn remove_session(&mut self, number: u32, now: Ticks) -> Result<(), Refusal> {
+        let (record, volumes) = self.sessions.remove(number).ok_or(Refusal::NotFound)?;
+        self.usage.tell(number, &volumes, now);
         self.services.clear(number);
         let list = self.cold.get(number as usize).and_then(|cold| cold.list);
         self.refer(Referred { profile: record.profile, node: record.node }, list, -1);

@@ -232,6 +232,7 @@ fn radclient_changes_and_ends_a_session() {
             patience: Duration::from_secs(5),
             wall: wall(),
         })
+        .expect("usable")
     };
     let session = SessionKey::Session(b"17".to_vec());
     // Arguments of radclient, what it sends, what becomes of it, and what it has to print.

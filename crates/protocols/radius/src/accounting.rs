@@ -8,8 +8,10 @@
 //!    owner's file        +------------+
 //! ```
 //! While records wait that were not answered, or are from before a restart, all leave at a limited
-//! rate: a server that comes back is not met by all of them. A record is confirmed at most once
-//! here, but a server may hear it twice: it knows it by Acct-Session-Id and Acct-Status-Type.
+//! rate: a server that comes back is not met by all of them. It ends with the last one that waited
+//! when the server confirmed one again, however fast further ones come. A record is confirmed at
+//! most once here, but a server may hear it twice: it knows it by Acct-Session-Id and
+//! Acct-Status-Type.
 
 use std::time::Duration;
 
@@ -30,12 +32,15 @@ pub struct Accounting {
     pace: Pace,
     /// Records on their way.
     under_way: usize,
-    /// Whether records leave at the limited rate.
-    is_held: bool,
-    /// When the next one may leave, while they do.
+    /// Records with lower numbers leave at the limited rate, and so do those behind them until they
+    /// have left; the largest number while no server confirms any, none while all leave at once.
+    held_below: Option<u64>,
+    /// When the next one may leave at the limited rate.
     next: Time,
     /// What is to be said of that.
     saying: Option<bool>,
+    /// Whether it was said that records are not written.
+    said_failing: bool,
     confirmed: u64,
     unwritable: u64,
 }
@@ -77,6 +82,9 @@ pub enum Report {
     },
     /// Records wait because no server answers, or none does any more.
     Held(bool),
+    /// The disk does not take records ([`Backlog::failed`]), or takes them again. They are in memory
+    /// alone, and an end of the program would lose them: an alarm.
+    Unwritten(bool),
 }
 
 impl Machine for Accounting {
@@ -109,15 +117,21 @@ impl Machine for Accounting {
                 None => break,
             }
         }
-        self.saying.take().map(|is_held| Output::Report(Report::Held(is_held)))
+        if let Some(is_held) = self.saying.take() {
+            return Some(Output::Report(Report::Held(is_held)));
+        }
+        let is_failing = self.backlog.is_failing();
+        let was_failing = std::mem::replace(&mut self.said_failing, is_failing);
+        (is_failing != was_failing).then_some(Output::Report(Report::Unwritten(is_failing)))
     }
 
     fn deadline(&self) -> Option<Time> {
-        if self.saying.is_some() {
+        if self.saying.is_some() || self.said_failing != self.backlog.is_failing() {
             return Some(Time::ZERO);
         }
         let has_room = self.backlog.waiting() > 0 && self.under_way < self.pace.window;
-        let next = has_room.then_some(if self.is_held { self.next } else { Time::ZERO });
+        let earliest = if self.is_held() { self.next } else { Time::ZERO };
+        let next = has_room.then_some(earliest);
         next.into_iter().chain(self.client.deadline()).min()
     }
 
@@ -133,23 +147,30 @@ impl Machine for Accounting {
 impl Accounting {
     /// Creates the machine of a client and of what was restored.
     pub fn new(client: Client, backlog: Backlog, pace: Pace) -> Accounting {
-        let is_held = !backlog.is_empty();
+        let held_below = (!backlog.is_empty()).then(|| backlog.next());
         Accounting {
             client,
             backlog,
             pace: Pace { window: pace.window.max(1), rate: pace.rate.max(1), ..pace },
             under_way: 0,
-            is_held,
+            held_below,
             next: Time::ZERO,
-            saying: is_held.then_some(true),
+            saying: held_below.map(|_| true),
+            said_failing: false,
             confirmed: 0,
             unwritable: 0,
         }
     }
 
-    /// Returns the store, whose bytes the owner keeps.
+    /// Returns the store, whose bytes the owner keeps. What it says of writes that have failed is
+    /// told by the next [`Machine::poll`].
     pub fn backlog(&mut self) -> &mut Backlog {
         &mut self.backlog
+    }
+
+    /// Whether records leave at the limited rate.
+    pub fn is_held(&self) -> bool {
+        self.held_below.is_some()
     }
 
     /// Returns how many records servers have confirmed.
@@ -169,15 +190,17 @@ impl Accounting {
 
     fn may_leave(&self, now: Time) -> bool {
         let has_room = self.under_way < self.pace.window && self.backlog.waiting() > 0;
-        has_room && (!self.is_held || self.next <= now)
+        has_room && (!self.is_held() || self.next <= now)
     }
 
     fn leave(&mut self, now: Time) {
         let Some((token, attributes, event_s)) = self.backlog.take() else { return };
         self.under_way += 1;
-        // A machine that was not polled for long has no more to catch up with than a second.
-        let earliest = Time(now.0.saturating_sub(SECOND.as_nanos() as u64));
-        self.next = self.next.max(earliest).after(SECOND / self.pace.rate);
+        if self.is_held() {
+            // A machine that was not polled for long has no more to catch up with than a second.
+            let earliest = Time(now.0.saturating_sub(SECOND.as_nanos() as u64));
+            self.next = self.next.max(earliest).after(SECOND / self.pace.rate);
+        }
         let request = Request::Accounting { attributes, event_s };
         self.client.input(now, Input::Command(control::Command::Ask { token, request }));
     }
@@ -197,18 +220,23 @@ impl Accounting {
             _ => {
                 self.backlog.again(token);
                 self.next = self.next.max(now.after(self.pace.pause));
-                self.hold(true);
+                self.hold(Some(u64::MAX));
                 return;
             }
         }
-        if self.backlog.waiting() == 0 {
-            self.hold(false);
+        let Some(mut below) = self.held_below else { return };
+        if *answer == Answer::Recorded {
+            // The first answer tells which ones have waited for it.
+            below = below.min(self.backlog.next());
         }
+        let is_over = self.backlog.first_waiting().is_none_or(|first| first >= below);
+        self.hold((!is_over).then_some(below));
     }
 
-    fn hold(&mut self, is_held: bool) {
-        if std::mem::replace(&mut self.is_held, is_held) != is_held {
-            self.saying = Some(is_held);
+    fn hold(&mut self, below: Option<u64>) {
+        let was_held = std::mem::replace(&mut self.held_below, below).is_some();
+        if was_held != below.is_some() {
+            self.saying = Some(below.is_some());
         }
     }
 }

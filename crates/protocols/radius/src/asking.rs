@@ -1,8 +1,8 @@
 //! What servers ask of sessions (RFC 5176): by what they name them, and why one may be refused.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use crate::attributes::{ipv4, ipv6, kind, number};
+use crate::attributes::{Attributes, ipv4, ipv6, ipv6_prefix, kind, number};
 
 /// By what a request names the access server that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub enum SessionKey {
     Chargeable(Vec<u8>),
 }
 
-/// Why a request is refused (RFC 5176 section 3.6).
+/// Why a request is refused (RFC 5176 section 3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are those of the standard")]
 pub enum ErrorCause {
@@ -69,27 +69,110 @@ pub enum ErrorCause {
     MultipleSessionSelectionUnsupported = 508,
 }
 
-/// The key that an attribute is; none if it is another attribute.
+/// Returns by what a request names a session, if this access server, which has these names, can do
+/// what it wants.
 ///
 /// # Errors
-/// When its value has the wrong length.
-pub(crate) fn session_key(kind: u8, value: &[u8]) -> Result<Option<SessionKey>, ErrorCause> {
-    let bytes = || value.to_vec();
-    let wrong = ErrorCause::InvalidAttributeValue;
+/// Why not: an attribute that is not formed as its type is, is an invalid request; one that is, but
+/// whose value nobody can have, an invalid value (RFC 5176 section 3.5).
+pub(crate) fn session_keys(
+    attributes: Attributes<'_>,
+    identities: &[Identity],
+) -> Result<Vec<SessionKey>, ErrorCause> {
+    // An own name says nothing about addresses, and the other way round.
+    let is_other = |named: &Identity| {
+        let kind = std::mem::discriminant(named);
+        let has_kind = identities.iter().any(|own| std::mem::discriminant(own) == kind);
+        has_kind && !identities.contains(named)
+    };
+    let (mut keys, mut is_for_other, mut is_authorize_only) = (Vec::new(), false, false);
+    for one in attributes.iter() {
+        is_for_other |= identity(one.kind, one.value)?.as_ref().is_some_and(is_other);
+        match one.kind {
+            kind::SERVICE_TYPE => is_authorize_only |= whole(one.value)? == AUTHORIZE_ONLY,
+            // It was compared with the time of day where it is one.
+            kind::EVENT_TIMESTAMP => {
+                whole(one.value)?;
+            }
+            _ => keys.extend(session_key(one.kind, one.value)?),
+        }
+    }
+    if is_for_other {
+        Err(ErrorCause::NasIdentificationMismatch)
+    } else if is_authorize_only {
+        Err(ErrorCause::UnsupportedService)
+    } else if keys.is_empty() {
+        Err(ErrorCause::MissingAttribute)
+    } else {
+        Ok(keys)
+    }
+}
+
+/// The access server that an attribute names; none if it is another attribute.
+fn identity(kind: u8, value: &[u8]) -> Result<Option<Identity>, ErrorCause> {
     Ok(Some(match kind {
-        kind::USER_NAME => SessionKey::UserName(bytes()),
-        kind::NAS_PORT => SessionKey::Port(number(value).ok_or(wrong)?),
-        kind::NAS_PORT_ID => SessionKey::PortId(bytes()),
-        kind::FRAMED_IP_ADDRESS => SessionKey::Address(ipv4(value).ok_or(wrong)?.into()),
-        kind::FRAMED_IPV6_ADDRESS => SessionKey::Address(ipv6(value).ok_or(wrong)?.into()),
-        kind::FRAMED_INTERFACE_ID => SessionKey::InterfaceId(value.try_into().map_err(|_| wrong)?),
-        kind::FRAMED_IPV6_PREFIX => SessionKey::Prefix(bytes()),
-        kind::DELEGATED_IPV6_PREFIX => SessionKey::DelegatedPrefix(bytes()),
-        kind::CALLED_STATION_ID => SessionKey::Called(bytes()),
-        kind::CALLING_STATION_ID => SessionKey::Calling(bytes()),
-        kind::ACCT_SESSION_ID => SessionKey::Session(bytes()),
-        kind::ACCT_MULTI_SESSION_ID => SessionKey::MultiSession(bytes()),
-        kind::CHARGEABLE_USER_IDENTITY => SessionKey::Chargeable(bytes()),
+        kind::NAS_IP_ADDRESS => Identity::Address(address(value)?),
+        kind::NAS_IPV6_ADDRESS => Identity::Address(ipv6_address(value)?),
+        kind::NAS_IDENTIFIER => Identity::Name(text(value)?),
         _ => return Ok(None),
     }))
 }
+
+/// The key that an attribute is; none if it is another attribute.
+fn session_key(kind: u8, value: &[u8]) -> Result<Option<SessionKey>, ErrorCause> {
+    Ok(Some(match kind {
+        kind::USER_NAME => SessionKey::UserName(text(value)?),
+        kind::NAS_PORT => SessionKey::Port(whole(value)?),
+        kind::NAS_PORT_ID => SessionKey::PortId(text(value)?),
+        kind::FRAMED_IP_ADDRESS => SessionKey::Address(address(value)?),
+        kind::FRAMED_IPV6_ADDRESS => SessionKey::Address(ipv6_address(value)?),
+        kind::FRAMED_INTERFACE_ID => {
+            SessionKey::InterfaceId(value.try_into().map_err(|_| ErrorCause::InvalidRequest)?)
+        }
+        kind::FRAMED_IPV6_PREFIX => SessionKey::Prefix(prefix(value)?),
+        kind::DELEGATED_IPV6_PREFIX => SessionKey::DelegatedPrefix(prefix(value)?),
+        kind::CALLED_STATION_ID => SessionKey::Called(text(value)?),
+        kind::CALLING_STATION_ID => SessionKey::Calling(text(value)?),
+        kind::ACCT_SESSION_ID => SessionKey::Session(text(value)?),
+        kind::ACCT_MULTI_SESSION_ID => SessionKey::MultiSession(text(value)?),
+        kind::CHARGEABLE_USER_IDENTITY => SessionKey::Chargeable(value.to_vec()),
+        _ => return Ok(None),
+    }))
+}
+
+fn whole(value: &[u8]) -> Result<u32, ErrorCause> {
+    number(value).ok_or(ErrorCause::InvalidRequest)
+}
+
+/// Texts have at least one byte (RFC 2865 section 5).
+fn text(value: &[u8]) -> Result<Vec<u8>, ErrorCause> {
+    if value.is_empty() { Err(ErrorCause::InvalidRequest) } else { Ok(value.to_vec()) }
+}
+
+fn prefix(value: &[u8]) -> Result<Vec<u8>, ErrorCause> {
+    ipv6_prefix(value).ok_or(ErrorCause::InvalidRequest)?;
+    Ok(value.to_vec())
+}
+
+/// The address of an access server or of a session.
+fn address(value: &[u8]) -> Result<IpAddr, ErrorCause> {
+    let address = ipv4(value).ok_or(ErrorCause::InvalidRequest)?;
+    // The two highest ones ask for a choice (RFC 2865 section 5.8).
+    let is_choice = address >= Ipv4Addr::new(255, 255, 255, 254);
+    if is_choice || address.is_unspecified() || address.is_multicast() {
+        return Err(ErrorCause::InvalidAttributeValue);
+    }
+    Ok(address.into())
+}
+
+fn ipv6_address(value: &[u8]) -> Result<IpAddr, ErrorCause> {
+    let address = ipv6(value).ok_or(ErrorCause::InvalidRequest)?;
+    if address.is_unspecified() || address.is_multicast() {
+        return Err(ErrorCause::InvalidAttributeValue);
+    }
+    Ok(address.into())
+}
+
+/// Service-Type of a request that wants an Access-Request of the access server (RFC 5176 section
+/// 3.2), which this one does not send.
+pub(crate) const AUTHORIZE_ONLY: u32 = 17;

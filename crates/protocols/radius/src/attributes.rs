@@ -34,7 +34,7 @@ pub struct Format {
 }
 
 /// An attribute that came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attribute<'a> {
     /// Its type.
     pub kind: u8,
@@ -43,11 +43,11 @@ pub struct Attribute<'a> {
 }
 
 /// Attributes one behind the other, whose lengths are right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attributes<'a>(&'a [u8]);
 
 /// The value of a Vendor-Specific attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct VendorSpecific<'a> {
     /// The vendor by its private enterprise number.
     pub vendor: u32,
@@ -323,10 +323,29 @@ impl From<Attributes<'_>> for List {
     }
 }
 
+// Values may be secrets: types and lengths are all that is shown of any attribute.
+
 impl std::fmt::Debug for List {
-    /// Values may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.attributes().iter().map(|one| one.kind)).finish()
+        self.attributes().fmt(f)
+    }
+}
+
+impl std::fmt::Debug for Attributes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl std::fmt::Debug for Attribute<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} bytes", self.kind, self.value.len())
+    }
+}
+
+impl std::fmt::Debug for VendorSpecific<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "vendor {}, {} bytes", self.vendor, self.data.len())
     }
 }
 

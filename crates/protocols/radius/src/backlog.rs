@@ -10,6 +10,10 @@
 //! The owner appends what [`Backlog::journal`] returns, and now and then replaces the file by what
 //! [`Backlog::snapshot`] returns. What is confirmed between two journals is never written. A file
 //! that ends in the middle of an entry, or whose bytes are damaged, is read up to there.
+//!
+//! When the disk did not take the bytes, the owner says so ([`Backlog::failed`]): all records stay
+//! here, a whole file is wanted, because the end of the one that is there may be torn, and it is
+//! counted and told until a write has not failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +31,14 @@ pub struct Backlog {
     next: u64,
     /// Records with lower numbers are in the file.
     in_file_below: u64,
+    /// The same before the last write.
+    was_in_file_below: u64,
+    /// Writes that have failed.
+    writes_failed: u64,
+    /// Whether the last write whose end is known has failed.
+    is_failing: bool,
+    /// Whether a write after that is with the owner.
+    is_retried: bool,
     /// Bytes of attributes.
     bytes: usize,
     lost: u64,
@@ -78,6 +90,10 @@ impl Backlog {
             waiting: BTreeSet::new(),
             next: 0,
             in_file_below: 0,
+            was_in_file_below: 0,
+            writes_failed: 0,
+            is_failing: false,
+            is_retried: false,
             bytes: 0,
             lost: 0,
             confirmed: Vec::new(),
@@ -175,9 +191,44 @@ impl Backlog {
         self.waiting.len()
     }
 
+    /// Returns the number of the oldest one that is not on its way.
+    pub fn first_waiting(&self) -> Option<u64> {
+        self.waiting.first().copied()
+    }
+
+    /// Returns the number that the next record will have.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
     /// Returns how many records were lost for want of room.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// The disk did not take what [`Backlog::journal`] or [`Backlog::snapshot`] has returned last,
+    /// or not all of it. The file that was there before a snapshot is still there.
+    pub fn failed(&mut self) {
+        self.writes_failed += 1;
+        (self.is_failing, self.is_retried) = (true, false);
+        self.needs_snapshot = true;
+        self.in_file_below = self.was_in_file_below;
+    }
+
+    /// Returns how many writes have failed.
+    pub fn writes_failed(&self) -> u64 {
+        self.writes_failed
+    }
+
+    /// Whether writes fail: the last one did whose end is known. A write has succeeded when the
+    /// next bytes are asked for and it was not said that it failed.
+    pub fn is_failing(&self) -> bool {
+        self.is_failing
+    }
+
+    /// Returns how many records are in no file: an end of the program would lose them.
+    pub fn unwritten(&self) -> usize {
+        self.entries.range(self.in_file_below..).count()
     }
 
     /// Whether the file is to be replaced by a snapshot: there is none, its end is torn, or most of
@@ -191,6 +242,7 @@ impl Backlog {
     /// snapshot there is no file, and nothing to append.
     pub fn journal(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
+        self.succeed();
         if self.needs_snapshot {
             return bytes;
         }
@@ -200,21 +252,33 @@ impl Backlog {
         for (number, entry) in self.entries.range(self.in_file_below..) {
             write_record(&mut bytes, *number, entry);
         }
-        self.in_file_below = self.next;
+        if bytes.is_empty() {
+            return bytes;
+        }
+        self.was_in_file_below = std::mem::replace(&mut self.in_file_below, self.next);
         self.file_bytes += bytes.len();
         bytes
     }
 
     /// Returns the bytes of a whole file, which replaces the one that is there.
     pub fn snapshot(&mut self) -> Vec<u8> {
+        self.succeed();
+        self.is_retried = self.is_failing;
         let mut bytes = MAGIC.to_vec();
         for (number, entry) in &self.entries {
             write_record(&mut bytes, *number, entry);
         }
-        self.in_file_below = self.next;
+        self.was_in_file_below = std::mem::replace(&mut self.in_file_below, self.next);
         self.confirmed.clear();
         (self.file_bytes, self.needs_snapshot) = (bytes.len(), false);
         bytes
+    }
+
+    /// The write before was not said to have failed.
+    fn succeed(&mut self) {
+        if std::mem::take(&mut self.is_retried) {
+            self.is_failing = false;
+        }
     }
 
     fn has_room(&self, len: usize) -> bool {
@@ -317,6 +381,37 @@ mod tests {
         let (mut again, _) = Backlog::restore(LIMITS, &file).expect("a file");
         assert!(again.push(list("e"), 50));
         assert_eq!(again.len(), 3);
+    }
+
+    #[test]
+    fn what_a_full_disk_did_not_take_is_written_later() {
+        let mut backlog = Backlog::new(LIMITS);
+        assert!(backlog.push(list("a"), 10) && backlog.push(list("b"), 20));
+        let mut file = backlog.snapshot();
+        assert!(backlog.push(list("c"), 30));
+        assert_eq!((backlog.unwritten(), backlog.is_failing()), (1, false));
+        backlog.end(0);
+        // The disk takes a part of the journal.
+        let journal = backlog.journal();
+        assert_eq!(backlog.unwritten(), 0);
+        file.extend(&journal[..journal.len() - 1]);
+        backlog.failed();
+        assert_eq!((backlog.unwritten(), backlog.writes_failed()), (1, 1));
+        assert!(backlog.is_failing() && backlog.needs_snapshot());
+        assert_eq!(restored(&file).0, [20]);
+        // What would stand behind a torn end is not written.
+        assert!(backlog.push(list("d"), 40) && backlog.journal().is_empty());
+        // The file that is to replace it does not fit, either.
+        assert!(!backlog.snapshot().is_empty());
+        backlog.failed();
+        assert_eq!((backlog.unwritten(), backlog.writes_failed()), (2, 2));
+        assert!(backlog.is_failing() && backlog.needs_snapshot());
+        let file = backlog.snapshot();
+        assert_eq!(restored(&file).0, [20, 30, 40]);
+        assert!(backlog.is_failing(), "nobody knows yet whether it was written");
+        assert!(backlog.journal().is_empty());
+        assert!(!backlog.is_failing() && !backlog.needs_snapshot());
+        assert_eq!((backlog.unwritten(), backlog.writes_failed(), backlog.lost()), (0, 2, 0));
     }
 
     #[test]

@@ -16,19 +16,17 @@ use protocol_kit::{
 };
 use tables::wheel::Wheel;
 
-use crate::attributes::{Attributes, List};
 use crate::config::{Config, Order, Unusable, Wall};
 use crate::control::{Answer, Command, Refusal, Report, Request};
 use crate::packet::{Code, Packet};
 use crate::pending::{Pending, Wants, Way, jittered, write};
 use crate::redact::redact;
-use crate::seal::{self, Credentials, Forged, Unforeseen};
+use crate::seal::{self, Forged, Unforeseen};
 use crate::servers::{Known, State, View};
 use crate::sockets::Sockets;
 
 /// The machine of a client. Its memory follows from its configuration: a request has at most twice
 /// the bytes of a packet, and an answer that was not polled yet those of one.
-#[derive(Debug)]
 pub struct Client {
     servers: Vec<Known>,
     order: Order,
@@ -141,9 +139,10 @@ impl Client {
         self.servers.iter().map(Known::view).collect()
     }
 
-    /// Returns how many requests wait or are on their way.
+    /// Returns how many requests wait or are on their way; those of Status-Server are none.
     pub fn pending(&self) -> usize {
-        self.slots.len() - self.free.len()
+        let probes = self.servers.iter().filter_map(Known::status).count();
+        self.slots.len() - self.free.len() - probes
     }
 
     /// Returns how many requests were refused because of a limit.
@@ -218,12 +217,27 @@ impl Client {
                 continue;
             }
             let Some(server) = self.choose(tried) else { break };
+            let (slot, place) = match self.servers[server].state {
+                State::ToBeTried => self.youngest(server).unwrap_or((slot, 0)),
+                _ => (slot, 0),
+            };
             let Some(at) = self.sockets.take(server, slot) else { break };
-            self.waiting.pop_front();
+            self.waiting.remove(place);
             self.begin(slot, server, at, now);
             has_sent = true;
         }
         has_sent
+    }
+
+    /// The request that can wait longest for a server of which nobody knows whether it is there,
+    /// and its place among those that wait. The oldest one would end before it could tell.
+    fn youngest(&self, server: usize) -> Option<(u32, usize)> {
+        let fits = |(_, slot): &(usize, &u32)| {
+            let pending = self.slots[**slot as usize].as_ref();
+            pending.is_some_and(|it| it.way.is_none() && it.tried >> server & 1 == 0)
+        };
+        let found = self.waiting.iter().enumerate().rev().find(fits);
+        found.map(|(place, slot)| (*slot, place))
     }
 
     /// Whether a server that was not tried may answer.
@@ -248,33 +262,24 @@ impl Client {
         let authenticator = self.unforeseen.draw();
         let Some(pending) = &mut self.slots[slot as usize] else { return };
         let known = &mut self.servers[server];
-        let config = &known.config;
-        let written = match &pending.wants {
-            Wants::Status => seal::access_request(
-                (Code::StatusServer, at.1),
-                &authenticator,
-                &config.secret,
-                Attributes::NONE,
-                &Credentials::None,
-            ),
-            Wants::Ask { request, .. } => {
-                write(request, at.1, &authenticator, &config.secret, self.wall.seconds(now))
-            }
-        };
+        let secret = &known.config.secret;
+        let written = pending.wants.write(at.1, &authenticator, secret, self.wall.seconds(now));
         let Ok(bytes) = written else {
             self.sockets.give_back(at);
             self.end(slot, Answer::Refused(Refusal::Unwritable));
             return;
         };
         if known.state == State::ToBeTried {
+            known.probe = Some(slot);
             known.enter(State::Tried, now);
         }
         known.counters.requests += 1;
         let timeout = jittered(known.config.timeout, &mut self.random);
         // The authenticator of an accounting request is made of its bytes.
         let own = Packet::parse(&bytes).map_or(authenticator, |packet| *packet.authenticator);
+        let (since, sent) = (now, now);
         pending.way =
-            Some(Way { server, at, authenticator: own, bytes, tries: 1, timeout, sent: [now; 2] });
+            Some(Way { server, at, authenticator: own, bytes, tries: 1, timeout, since, sent });
         let due = now.after(timeout).min(pending.end);
         self.wheel.set(slot, due.0);
         self.send(slot);
@@ -324,7 +329,7 @@ impl Client {
         let config = &known.config;
         if now < pending.end && way.tries < config.tries {
             way.tries += 1;
-            way.sent[1] = now;
+            way.sent = now;
             let doubled = (way.timeout * 2).min(config.timeout_max);
             way.timeout = jittered(doubled, &mut self.random);
             let due = now.after(way.timeout).min(pending.end);
@@ -335,10 +340,9 @@ impl Client {
         }
         let (server, is_over) = (way.server, now >= pending.end);
         let was_up = known.state == State::Up;
-        if known.miss(now) {
-            self.wheel.set((self.requests_max + self.servers.len() + server) as u32, {
-                now.after(self.servers[server].config.dead_time).0
-            });
+        let had_time = way.had_time(config.tries, self.patience, now);
+        if known.miss(slot, had_time, now) {
+            self.rest(server, now);
             if was_up {
                 self.say(Report::Server { server, is_up: false });
             }
@@ -348,6 +352,12 @@ impl Client {
         if is_over {
             self.end(slot, Answer::TimedOut);
         }
+    }
+
+    /// Leaves a dead server alone for its time.
+    fn rest(&mut self, server: usize, now: Time) {
+        let timer = (self.requests_max + self.servers.len() + server) as u32;
+        self.wheel.set(timer, now.after(self.servers[server].config.dead_time).0);
     }
 
     /// Lets requests that are on their way to a dead server go to another one, if one is alive.
@@ -371,9 +381,7 @@ impl Client {
         pending.tried |= 1 << way.server;
         self.sockets.give_back(way.at);
         if matches!(pending.wants, Wants::Status) {
-            self.wheel.cancel(slot);
-            self.slots[slot as usize] = None;
-            self.free.push(slot);
+            self.drop_slot(slot);
         } else {
             self.wheel.set(slot, pending.end.0);
             self.waiting.push_front(slot);
@@ -395,14 +403,19 @@ impl Client {
                 Some(at) => self.begin(slot, server, at, now),
                 // All identifiers are in use by requests that nobody answers.
                 None => {
-                    self.slots[slot as usize] = None;
-                    self.free.push(slot);
+                    self.drop_slot(slot);
                     self.servers[server].enter(State::Dead, now);
-                    let timer = (self.requests_max + self.servers.len() + server) as u32;
-                    self.wheel.set(timer, now.after(self.servers[server].config.dead_time).0);
+                    self.rest(server, now);
                 }
             }
         }
+    }
+
+    /// Frees a slot of which nobody hears.
+    fn drop_slot(&mut self, slot: u32) {
+        self.wheel.cancel(slot);
+        self.slots[slot as usize] = None;
+        self.free.push(slot);
     }
 
     fn receive(&mut self, server: usize, socket: Socket, bytes: &[u8], now: Time) {
@@ -418,18 +431,7 @@ impl Client {
             known.counters.unexpected += 1;
             return;
         };
-        let is_accounting =
-            matches!(pending.wants, Wants::Ask { request: Request::Accounting { .. }, .. });
-        let list = || List::from(packet.attributes);
-        let answer = match (packet.code, is_accounting, &pending.wants) {
-            (Code::AccountingResponse, _, Wants::Status) => Some(Answer::Recorded),
-            (Code::AccountingResponse, true, _) => Some(Answer::Recorded),
-            (Code::AccessAccept, false, _) => Some(Answer::Accept(list())),
-            (Code::AccessReject, false, Wants::Ask { .. }) => Some(Answer::Reject(list())),
-            (Code::AccessChallenge, false, Wants::Ask { .. }) => Some(Answer::Challenge(list())),
-            _ => None,
-        };
-        let Some(answer) = answer else {
+        let Some(answer) = pending.wants.answer(&packet) else {
             known.counters.code += 1;
             return;
         };
@@ -444,8 +446,13 @@ impl Client {
             *counter += 1;
             return;
         }
-        if known.answer(now.since(way.sent[1]), now) {
+        let status = known.status().filter(|status| *status != slot);
+        if known.answer(now.since(way.sent), now) {
             self.say(Report::Server { server, is_up: true });
+        }
+        // What any answer has found out needs no probe any more.
+        if let Some(status) = status {
+            self.end(status, Answer::TimedOut);
         }
         self.end(slot, answer);
     }
@@ -470,6 +477,15 @@ impl Client {
 
     fn say(&mut self, report: Report) {
         self.outputs.push_back(Output::Report(report));
+    }
+}
+
+impl std::fmt::Debug for Client {
+    /// What is to be sent may hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Client");
+        shown.field("servers", &self.servers).field("pending", &self.pending());
+        shown.field("refused", &self.refused).finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol_kit::{Secret, Time};
 
 /// Servers of authentication or of accounting, and how they are asked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     /// The servers, 1 to 32, the preferred one first.
     pub servers: Vec<Server>,
@@ -118,6 +118,17 @@ impl Config {
             return Err(Unusable::Times);
         }
         self.servers.iter().try_for_each(|server| server.check(self.sockets_max))
+    }
+}
+
+impl std::fmt::Debug for Config {
+    /// By its key the authenticators could be told beforehand.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Config { servers, order, sockets_max, requests_max, patience, wall, key: _ } = self;
+        let mut shown = f.debug_struct("Config");
+        shown.field("servers", servers).field("order", order).field("sockets_max", sockets_max);
+        shown.field("requests_max", requests_max).field("patience", patience);
+        shown.field("wall", wall).finish_non_exhaustive()
     }
 }
 

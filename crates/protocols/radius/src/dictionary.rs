@@ -66,6 +66,18 @@ pub struct Unreadable {
     pub why: String,
 }
 
+/// What of a table whose rows begin with an attribute's name cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("row {row} of the {table}: {why}")]
+pub struct UnreadableRow {
+    /// What the table has.
+    pub table: &'static str,
+    /// The row, from 1 on.
+    pub row: usize,
+    /// Why.
+    pub why: String,
+}
+
 impl Dictionary {
     /// The attributes of the standards and of the vendors that this crate names.
     pub fn standard() -> Dictionary {
@@ -184,6 +196,30 @@ impl Dictionary {
         }
     }
 
+    /// Reads the rows of a table: an attribute's name, and what `read` makes of the rest.
+    pub(crate) fn read_rows<T>(
+        &self,
+        table: &'static str,
+        rows: &[(&str, &str)],
+        read: impl Fn(Key, &str) -> Result<T, String>,
+    ) -> Result<Vec<T>, UnreadableRow> {
+        let read = |(at, (name, rest)): (usize, &(&str, &str))| {
+            let key = self.key(name).ok_or_else(|| format!("no attribute is called `{name}`"));
+            let clear = key.and_then(|key| match self.definition(key) {
+                Some(definition) if definition.is_encrypted => {
+                    Err(format!("`{name}` is encrypted, and such attributes are not read or told"))
+                }
+                _ => Ok(key),
+            });
+            clear.and_then(|key| read(key, rest)).map_err(|why| UnreadableRow {
+                table,
+                row: at + 1,
+                why,
+            })
+        };
+        rows.iter().enumerate().map(read).collect()
+    }
+
     fn vendor(&self, name: &str) -> Result<u32, String> {
         self.vendors.get(name).copied().ok_or_else(|| format!("no VENDOR is called `{name}`"))
     }
@@ -272,6 +308,12 @@ fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+/// The rows of a table of this crate: a name, and what stands behind a space.
+pub(crate) fn rows_of(text: &str) -> Vec<(&str, &str)> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(' ')).collect()
 }
 
 const STANDARD: &str = include_str!("../dictionary/standard");

@@ -9,7 +9,8 @@
 //! A request and its repetitions, or copies of it that somebody else sends, have the same
 //! authenticator: they are answered alike, and the session hears of one. Answers are kept for as
 //! long as a copy would be in time. Requests without Event-Timestamp are taken unless the
-//! configuration demands it; a copy of one is known for as long.
+//! configuration demands it; a copy of one is known for as long. What a datagram, an answer or a
+//! deadline costs does not grow with what is kept but by the depth of a tree.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -19,8 +20,8 @@ use protocol_kit::{
     Arrival, Content, Departure, Input, Machine, Opening, Output, Secret, Socket, Time, Trace,
 };
 
-use crate::asking::{ErrorCause, Identity, SessionKey, Wanted, session_key};
-use crate::attributes::{Attributes, List, ipv4, ipv6, kind};
+use crate::asking::{AUTHORIZE_ONLY, ErrorCause, Identity, SessionKey, Wanted, session_keys};
+use crate::attributes::{List, kind};
 use crate::config::Wall;
 use crate::packet::{Code, Packet};
 use crate::redact::redact;
@@ -31,7 +32,7 @@ use crate::seal::{self, Authenticator, Forged};
 pub struct Config {
     /// Where it listens: addresses and ports; the standard's port is 3799.
     pub locals: Vec<SocketAddr>,
-    /// Who may ask.
+    /// Who may ask, each address once.
     pub clients: Vec<Asker>,
     /// Own addresses and names: a request that names another one is refused. Empty for any.
     pub identities: Vec<Identity>,
@@ -41,9 +42,9 @@ pub struct Config {
     pub needs_timestamp: bool,
     /// Whether requests without Message-Authenticator are dropped.
     pub needs_signature: bool,
-    /// Most requests and answers that are kept; further requests are refused.
+    /// Most requests and answers that are kept, at least 1; further requests are refused.
     pub kept_max: usize,
-    /// How long the owner has for an answer, before the server is told that it failed.
+    /// How long the owner has for an answer, before the server is told that it failed; not zero.
     pub patience: Duration,
     /// The time of day at the machine's time 0.
     pub wall: Wall,
@@ -56,6 +57,20 @@ pub struct Asker {
     pub address: IpAddr,
     /// The secret that he shares with this node.
     pub secret: Secret,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// An empty secret, by which anybody could ask in this name.
+    #[error("the secret of {0}, which may change sessions, has to have at least one byte")]
+    Secret(IpAddr),
+    /// Somebody who is there twice; which secret would be his?
+    #[error("{0}, which may change sessions, is there twice: leave one of them, with its secret")]
+    Twice(IpAddr),
+    /// A limit or a time is zero.
+    #[error("kept-max and patience are at least 1")]
+    Limits,
 }
 
 /// What the owner says.
@@ -123,14 +138,16 @@ pub struct Counters {
 type Which = (usize, u8, Authenticator);
 
 /// The machine. It keeps `kept_max` requests and answers of at most 4,096 bytes each.
-#[derive(Debug)]
 pub struct Dynamic {
     config: Config,
+    /// The places of those who may ask, by their addresses.
+    places: BTreeMap<IpAddr, usize>,
     kept: BTreeMap<Which, Kept>,
     /// Kept ones in the order in which they came.
     order: VecDeque<Which>,
-    /// Requests whose answers are expected, in the order of their deadlines.
-    asked: VecDeque<(u64, Which)>,
+    /// Requests whose answers are expected, by their numbers, which are in the order of their
+    /// deadlines.
+    asked: BTreeMap<u64, Which>,
     /// Sockets that have failed, and when they are opened again.
     failed: Vec<(Socket, Time)>,
     next: u64,
@@ -138,8 +155,8 @@ pub struct Dynamic {
     counters: Counters,
 }
 
-#[derive(Debug)]
 struct Kept {
+    number: u64,
     /// When it came.
     since: Time,
     /// The request, until it is answered; then the answer.
@@ -170,8 +187,7 @@ impl Machine for Dynamic {
             }
             Input::Arrival(_) => {}
             Input::Command(Command::Answer { number, verdict }) => {
-                let asked = self.asked.iter().find(|(other, _)| *other == number);
-                if let Some((_, which)) = asked.copied() {
+                if let Some(which) = self.asked.get(&number).copied() {
                     self.answer(which, verdict);
                 }
             }
@@ -188,7 +204,7 @@ impl Machine for Dynamic {
         if !self.outputs.is_empty() {
             return Some(Time::ZERO);
         }
-        let first = self.asked.front().and_then(|(_, which)| self.kept.get(which));
+        let first = self.asked.values().next().and_then(|which| self.kept.get(which));
         let late = first.map(|kept| kept.since.after(self.config.patience));
         let retry = self.failed.iter().map(|(_, at)| *at).min();
         late.into_iter().chain(retry).min()
@@ -201,18 +217,23 @@ impl Machine for Dynamic {
 
 impl Dynamic {
     /// Creates the machine; its sockets are numbered as `locals` are.
-    pub fn new(config: Config) -> Dynamic {
+    ///
+    /// # Errors
+    /// What of the configuration cannot be used.
+    pub fn new(config: Config) -> Result<Dynamic, Unusable> {
+        let places = config.check()?;
         let open = |(number, local): (u32, &SocketAddr)| open(Socket(number), *local);
-        Dynamic {
+        Ok(Dynamic {
             outputs: (0..).zip(&config.locals).map(open).collect(),
             config,
+            places,
             kept: BTreeMap::new(),
             order: VecDeque::new(),
-            asked: VecDeque::new(),
+            asked: BTreeMap::new(),
             failed: Vec::new(),
             next: 0,
             counters: Counters::default(),
-        }
+        })
     }
 
     /// Returns the counters.
@@ -221,8 +242,7 @@ impl Dynamic {
     }
 
     fn receive(&mut self, path: Path, bytes: &[u8], now: Time) {
-        let is_his = |asker: &Asker| asker.address == path.far.ip();
-        let Some(place) = self.config.clients.iter().position(is_his) else {
+        let Some(&place) = self.places.get(&path.far.ip()) else {
             self.counters.stranger += 1;
             return;
         };
@@ -288,10 +308,10 @@ impl Dynamic {
         let number = self.next;
         self.next += 1;
         let bytes = packet.bytes.to_vec();
-        self.kept.insert(which, Kept { since: now, bytes, is_answered: false, path });
+        self.kept.insert(which, Kept { number, since: now, bytes, is_answered: false, path });
         self.order.push_back(which);
-        self.asked.push_back((number, which));
-        match self.check(packet.attributes) {
+        self.asked.insert(number, which);
+        match session_keys(packet.attributes, &self.config.identities) {
             Err(cause) => self.answer(which, Err(cause)),
             Ok(keys) => {
                 self.counters.asked += 1;
@@ -304,38 +324,10 @@ impl Dynamic {
         }
     }
 
-    /// Returns the keys of a request that this access server can do.
-    fn check(&self, attributes: Attributes<'_>) -> Result<Vec<SessionKey>, ErrorCause> {
-        if attributes.number(kind::SERVICE_TYPE) == Some(AUTHORIZE_ONLY) {
-            return Err(ErrorCause::UnsupportedService);
-        }
-        let named = attributes.iter().filter_map(|one| match one.kind {
-            kind::NAS_IP_ADDRESS => ipv4(one.value).map(|it| Identity::Address(it.into())),
-            kind::NAS_IPV6_ADDRESS => ipv6(one.value).map(|it| Identity::Address(it.into())),
-            kind::NAS_IDENTIFIER => Some(Identity::Name(one.value.to_vec())),
-            _ => None,
-        });
-        let identities = &self.config.identities;
-        // An own name says nothing about addresses, and the other way round.
-        let is_other = |named: Identity| {
-            let kind = std::mem::discriminant(&named);
-            let has_kind = identities.iter().any(|own| std::mem::discriminant(own) == kind);
-            has_kind && !identities.contains(&named)
-        };
-        if named.into_iter().any(is_other) {
-            return Err(ErrorCause::NasIdentificationMismatch);
-        }
-        let mut keys = Vec::new();
-        for one in attributes.iter() {
-            keys.extend(session_key(one.kind, one.value)?);
-        }
-        if keys.is_empty() { Err(ErrorCause::MissingAttribute) } else { Ok(keys) }
-    }
-
     /// Answers a request, and keeps the answer.
     fn answer(&mut self, which: Which, verdict: Result<(), ErrorCause>) {
-        self.asked.retain(|(_, other)| *other != which);
         let Some(kept) = self.kept.get_mut(&which).filter(|kept| !kept.is_answered) else { return };
+        self.asked.remove(&kept.number);
         let counter = match verdict {
             Ok(()) => &mut self.counters.acknowledged,
             Err(_) => &mut self.counters.refused,
@@ -353,7 +345,7 @@ impl Dynamic {
 
     /// Time has passed: the owner is late, and sockets are opened again.
     fn expire(&mut self, now: Time) {
-        while let Some(&(_, which)) = self.asked.front() {
+        while let Some(&which) = self.asked.values().next() {
             let since = self.kept.get(&which).map_or(Time::ZERO, |kept| kept.since);
             if since.after(self.config.patience) > now {
                 break;
@@ -400,6 +392,34 @@ impl Dynamic {
     }
 }
 
+impl Config {
+    /// Checks what the types cannot tell, and returns the place of each asker by his address.
+    fn check(&self) -> Result<BTreeMap<IpAddr, usize>, Unusable> {
+        if self.kept_max == 0 || self.patience.is_zero() {
+            return Err(Unusable::Limits);
+        }
+        let mut places = BTreeMap::new();
+        for (place, asker) in self.clients.iter().enumerate() {
+            if asker.secret.0.is_empty() {
+                return Err(Unusable::Secret(asker.address));
+            }
+            if places.insert(asker.address, place).is_some() {
+                return Err(Unusable::Twice(asker.address));
+            }
+        }
+        Ok(places)
+    }
+}
+
+impl std::fmt::Debug for Dynamic {
+    /// What is kept and what is to be sent may hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Dynamic");
+        shown.field("config", &self.config).field("kept", &self.kept.len());
+        shown.field("counters", &self.counters).finish_non_exhaustive()
+    }
+}
+
 /// The answer to a request: with Proxy-State as it came (RFC 5176 section 3.1), and Error-Cause.
 fn written(packet: &Packet<'_>, secret: &Secret, verdict: Result<(), ErrorCause>) -> Vec<u8> {
     let is_change = packet.code == Code::CoaRequest;
@@ -425,10 +445,6 @@ fn open(socket: Socket, local: SocketAddr) -> Output<Report> {
     let opening = Opening::Datagrams { local, interface: None };
     Output::Departure(Departure::Open { socket, opening })
 }
-
-/// Service-Type of a request that wants an Access-Request of the access server (RFC 5176 section
-/// 3.2), which this one does not send.
-const AUTHORIZE_ONLY: u32 = 17;
 
 /// Time until a socket that has failed is opened again.
 const RETRY: Duration = Duration::from_secs(1);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use protocol_kit::{Random, Secret, Time};
 
-use crate::control::Request;
-use crate::packet::Code;
-use crate::seal::{self, Authenticator, Unwritable};
+use crate::attributes::{Attributes, List};
+use crate::control::{Answer, Request};
+use crate::packet::{Code, Packet};
+use crate::seal::{self, Authenticator, Credentials, Unwritable};
 
 /// A request.
 #[derive(Debug)]
@@ -29,7 +30,6 @@ pub(crate) enum Wants {
 }
 
 /// What is on its way.
-#[derive(Debug)]
 pub(crate) struct Way {
     pub server: usize,
     /// Socket and identifier.
@@ -38,8 +38,59 @@ pub(crate) struct Way {
     pub bytes: Vec<u8>,
     pub tries: u8,
     pub timeout: Duration,
-    /// When it was sent first and last.
-    pub sent: [Time; 2],
+    /// When it was sent for the first time.
+    pub since: Time,
+    /// When it was sent for the last time.
+    pub sent: Time,
+}
+
+impl Wants {
+    /// Writes it.
+    pub fn write(
+        &self,
+        identifier: u8,
+        authenticator: &Authenticator,
+        secret: &Secret,
+        wall_s: u64,
+    ) -> Result<Vec<u8>, Unwritable> {
+        match self {
+            Wants::Ask { request, .. } => write(request, identifier, authenticator, secret, wall_s),
+            Wants::Status => {
+                let (code, none) = ((Code::StatusServer, identifier), Attributes::NONE);
+                seal::access_request(code, authenticator, secret, none, &Credentials::None)
+            }
+        }
+    }
+
+    /// What a packet says to it; `None` of a packet whose code answers no such thing.
+    pub fn answer(&self, packet: &Packet<'_>) -> Option<Answer> {
+        let is_accounting = matches!(self, Wants::Ask { request: Request::Accounting { .. }, .. });
+        let list = || List::from(packet.attributes);
+        match (packet.code, is_accounting, self) {
+            (Code::AccountingResponse, _, Wants::Status) => Some(Answer::Recorded),
+            (Code::AccountingResponse, true, _) => Some(Answer::Recorded),
+            (Code::AccessAccept, false, _) => Some(Answer::Accept(list())),
+            (Code::AccessReject, false, Wants::Ask { .. }) => Some(Answer::Reject(list())),
+            (Code::AccessChallenge, false, Wants::Ask { .. }) => Some(Answer::Challenge(list())),
+            _ => None,
+        }
+    }
+}
+
+impl Way {
+    /// Whether the server had enough time, so that no answer says that it is not there: all tries,
+    /// or half of a request's patience. A request that had waited for long had neither.
+    pub fn had_time(&self, tries: u8, patience: Duration, now: Time) -> bool {
+        self.tries >= tries || now.since(self.since) >= patience / 2
+    }
+}
+
+impl std::fmt::Debug for Way {
+    /// Its bytes and its authenticator may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Way { server, at, tries, .. } = self;
+        f.debug_struct("Way").field("server", server).field("at", at).field("tries", tries).finish()
+    }
 }
 
 /// Writes a request.

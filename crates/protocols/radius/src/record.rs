@@ -5,7 +5,9 @@
 //! totals, of octets the upper 32 bits in Gigawords (RFC 2869 section 5.1).
 
 use crate::attributes::{Attributes, Format, Key, List, Refused, kind};
-use crate::dictionary::Dictionary;
+use crate::dictionary::{Dictionary, UnreadableRow, rows_of};
+
+pub use crate::dictionary::UnreadableRow as Unreadable;
 
 /// A record.
 #[derive(Clone, Copy, Debug)]
@@ -87,16 +89,6 @@ pub struct Volume {
 #[derive(Clone, Debug)]
 pub struct Fields(Vec<(Key, Format, Measure)>);
 
-/// Why a row is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("row {row} of the volumes: {why}")]
-pub struct Unreadable {
-    /// The row, from 1 on.
-    pub row: usize,
-    /// Why.
-    pub why: String,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Measure {
     /// Families that are added up: IPv4, IPv6.
@@ -148,10 +140,8 @@ impl Fields {
     ///
     /// # Errors
     /// When the dictionary does not have its attributes.
-    pub fn standard(dictionary: &Dictionary) -> Result<Fields, Unreadable> {
-        let lines = DEFAULT.lines().filter(|line| !line.starts_with('#'));
-        let rows: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(' ')).collect();
-        Fields::read(dictionary, &rows)
+    pub fn standard(dictionary: &Dictionary) -> Result<Fields, UnreadableRow> {
+        Fields::read(dictionary, &rows_of(DEFAULT))
     }
 
     /// Reads rows of an attribute's name and a volume: `up-octets`, `down-packets`, with `ipv4-` or
@@ -160,16 +150,12 @@ impl Fields {
     ///
     /// # Errors
     /// The first row that is none.
-    pub fn read(dictionary: &Dictionary, rows: &[(&str, &str)]) -> Result<Fields, Unreadable> {
-        let read = |(at, (name, volume)): (usize, &(&str, &str))| {
-            let why = |why: String| Unreadable { row: at + 1, why };
-            let key = dictionary.key(name);
-            let key = key.ok_or_else(|| why(format!("no attribute is called `{name}`")))?;
-            let measure = Measure::read(volume);
-            let measure = measure.ok_or_else(|| why(format!("`{volume}` is no volume")))?;
+    pub fn read(dictionary: &Dictionary, rows: &[(&str, &str)]) -> Result<Fields, UnreadableRow> {
+        let read = |key: Key, volume: &str| {
+            let measure = Measure::read(volume).ok_or(format!("`{volume}` is no volume"))?;
             Ok((key, dictionary.format(key.vendor), measure))
         };
-        Ok(Fields(rows.iter().enumerate().map(read).collect::<Result<_, _>>()?))
+        Ok(Fields(dictionary.read_rows("volumes", rows, read)?))
     }
 }
 
@@ -266,5 +252,8 @@ mod tests {
             let read = Fields::read(&dictionary, &[("Class", "up-octets"), ("Class", wrong)]);
             assert_eq!(read.err().map(|error| error.row), Some(2), "{wrong}");
         }
+        let encrypted = Fields::read(&dictionary, &[("Tunnel-Password", "up-octets")]);
+        let error = encrypted.expect_err("nobody could read it").to_string();
+        assert!(error.starts_with("row 1 of the volumes: `Tunnel-Password` is encrypted"));
     }
 }

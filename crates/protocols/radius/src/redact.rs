@@ -1,11 +1,14 @@
 //! What a trace may hold of a packet: everything but passwords and what may hide some.
 
+use std::ops::RangeInclusive;
+
 use crate::attributes::kind;
 use crate::packet::HEADER_LEN;
 
 /// Overwrites the values of attributes that are or may be secrets: passwords, hidden or answered,
-/// what EAP says, and whatever vendors write behind their number. From where an attribute has no
-/// right length on, everything goes.
+/// what EAP and its like say, whatever vendors write behind their number, and extended attributes,
+/// which may be those of vendors or hold others. From where an attribute has no right length on,
+/// everything goes.
 pub fn redact(message: &mut [u8]) {
     let mut at = HEADER_LEN;
     if message.len() < HEADER_LEN {
@@ -18,7 +21,7 @@ pub fn redact(message: &mut [u8]) {
         }
         let kept = match kind {
             kind::VENDOR_SPECIFIC => 6,
-            kind if SECRET.contains(&kind) => 2,
+            kind if SECRET.contains(&kind) || EXTENDED.contains(&kind) => 2,
             _ => usize::from(len),
         };
         message[(begin + kept).min(end)..end].fill(0);
@@ -28,14 +31,20 @@ pub fn redact(message: &mut [u8]) {
 }
 
 /// Attributes whose values are or may be secrets.
-const SECRET: [u8; 6] = [
+const SECRET: [u8; 9] = [
     kind::USER_PASSWORD,
     kind::CHAP_PASSWORD,
     kind::TUNNEL_PASSWORD,
     70, // ARAP-Password
-    kind::EAP_MESSAGE,
     74, // ARAP-Security-Data
+    kind::EAP_MESSAGE,
+    84,  // ARAP-Challenge-Response
+    103, // Digest-Response
+    121, // Digest-HA1
 ];
+
+/// Extended attributes (RFC 6929).
+const EXTENDED: RangeInclusive<u8> = 241..=246;
 
 #[cfg(test)]
 mod tests {
@@ -68,5 +77,17 @@ mod tests {
         redact(&mut short);
         assert_eq!(short, [0; 6]);
         redact(&mut []);
+    }
+
+    #[test]
+    fn values_of_each_type_that_may_be_a_secret_go() {
+        let secret = [2, 3, 26, 69, 70, 74, 79, 84, 103, 121, 241, 242, 243, 244, 245, 246];
+        for kind in 1..=u8::MAX {
+            let mut message = [&[1, 1, 0, 28][..], &[9; 16], &[kind, 8], b"secret"].concat();
+            redact(&mut message);
+            let is_hidden = !message.windows(3).any(|three| three == b"ret");
+            assert_eq!(is_hidden, secret.contains(&kind), "type {kind}");
+            assert_eq!(message[20..22], [kind, 8]);
+        }
     }
 }

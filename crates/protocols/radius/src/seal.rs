@@ -21,7 +21,7 @@ use crate::packet::{AUTHENTICATOR_LEN, Code, HEADER_LEN, PACKET_LEN_MAX, Packet}
 pub type Authenticator = [u8; AUTHENTICATOR_LEN];
 
 /// By what somebody shows who he is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// By nothing: he is known by attributes alone.
     None,
@@ -58,6 +58,17 @@ pub enum Unwritable {
     /// A password or a challenge is empty or too long.
     #[error("a password has 1 to 128 bytes, a challenge 1 to 253")]
     Credentials,
+}
+
+impl std::fmt::Debug for Credentials {
+    /// Whoever sees challenge and answer can try passwords.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Credentials::None => "None",
+            Credentials::Password(_) => "Password",
+            Credentials::Chap { .. } => "Chap",
+        })
+    }
 }
 
 /// Writes an Access-Request or Status-Server with this authenticator, which nobody may foresee.

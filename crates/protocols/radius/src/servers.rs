@@ -15,6 +15,8 @@ pub(crate) struct Known {
     pub counters: Counters,
     /// Requests without answer since the last answer.
     pub unanswered: u16,
+    /// The request that is to find out whether it is there again, while it is being tried.
+    pub probe: Option<u32>,
     /// When its state has changed last.
     pub since: Time,
     /// How long the last answer took.
@@ -94,26 +96,35 @@ impl Known {
             state: State::Up,
             counters: Counters::default(),
             unanswered: 0,
+            probe: None,
             since: Time::ZERO,
             round_trip: None,
         }
     }
 
-    /// It has answered; true if it was not up.
+    /// It has answered, and needs no probe any more; true if it was not up.
     pub fn answer(&mut self, took: Duration, now: Time) -> bool {
         self.counters.answers += 1;
-        self.unanswered = 0;
+        (self.unanswered, self.probe) = (0, None);
         self.round_trip = Some(took);
         self.enter(State::Up, now)
     }
 
-    /// A request has ended without answer; true if it is dead from now on.
-    pub fn miss(&mut self, now: Time) -> bool {
+    /// A request has ended without answer; true if it is dead from now on. One that had too little
+    /// time says nothing about it. While it is tried, only the request that tries it does.
+    pub fn miss(&mut self, slot: u32, had_time: bool, now: Time) -> bool {
         self.counters.unanswered += 1;
+        let is_probe = self.probe.take_if(|probe| *probe == slot).is_some();
+        if !had_time {
+            if is_probe {
+                self.enter(State::ToBeTried, now);
+            }
+            return false;
+        }
         self.unanswered = self.unanswered.saturating_add(1);
         let dies = match self.state {
             State::Up => self.unanswered >= self.config.dead_after,
-            State::Tried => true,
+            State::Tried => is_probe,
             State::Dead | State::ToBeTried => false,
         };
         if dies {
@@ -121,6 +132,11 @@ impl Known {
             self.enter(State::Dead, now);
         }
         dies
+    }
+
+    /// Returns the request of Status-Server that is on its way to it.
+    pub fn status(&self) -> Option<u32> {
+        self.probe.filter(|_| self.config.has_status)
     }
 
     /// Whether it takes requests: it is up, or the next one is to find out whether it is.

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use protocol_kit::{Input, Machine, Secret, Socket, Time};
+use protocol_kit::{Input, Machine, Random, Secret, Socket, Time};
 use protocol_radius::asking::{ErrorCause, Identity, SessionKey, Wanted};
 use protocol_radius::attributes::kind;
-use protocol_radius::dynamic::{Asker, Command, Config, Dynamic, Report};
+use protocol_radius::dynamic::{Asker, Command, Config, Dynamic, Report, Unusable};
 use protocol_radius::{Code, List, Packet, Wall, seal};
 
 use crate::support::{OWN, Sent, deliver, far, ms, outputs, secret};
@@ -26,7 +26,7 @@ fn config() -> Config {
 }
 
 fn machine(config: Config) -> Dynamic {
-    let mut dynamic = Dynamic::new(config);
+    let mut dynamic = Dynamic::new(config).expect("usable");
     outputs(&mut dynamic, ms(0));
     dynamic
 }
@@ -181,7 +181,19 @@ fn requests_that_cannot_be_done_are_refused_with_their_cause() {
         (vec![(kind::USER_NAME, b"a"), (kind::NAS_IDENTIFIER, b"other")], 403),
         (vec![(kind::USER_NAME, b"a"), (kind::NAS_IP_ADDRESS, &[9, 9, 9, 9])], 403),
         (vec![(kind::USER_NAME, b"a"), (kind::SERVICE_TYPE, &[0, 0, 0, 17])], 405),
-        (vec![(kind::FRAMED_IP_ADDRESS, b"abc")], 407),
+        // What is not formed as its type is, and what is but nobody can have.
+        (vec![(kind::FRAMED_IP_ADDRESS, b"abc")], 404),
+        (vec![(kind::FRAMED_IP_ADDRESS, &[255, 255, 255, 254])], 407),
+        (vec![(kind::USER_NAME, b"a"), (kind::NAS_IP_ADDRESS, &[192, 0, 2])], 404),
+        (vec![(kind::USER_NAME, b"a"), (kind::NAS_IP_ADDRESS, &[192, 0, 2, 1, 0])], 404),
+        (vec![(kind::USER_NAME, b"a"), (kind::NAS_IP_ADDRESS, &[0, 0, 0, 0])], 407),
+        (vec![(kind::USER_NAME, b"a"), (kind::NAS_IPV6_ADDRESS, &[0x20; 15])], 404),
+        (vec![(kind::USER_NAME, b"a"), (kind::NAS_IPV6_ADDRESS, &[0xff; 16])], 407),
+        (vec![(kind::USER_NAME, b"a"), (kind::SERVICE_TYPE, &[17])], 404),
+        (vec![(kind::USER_NAME, b"a"), (kind::EVENT_TIMESTAMP, &[1, 2, 3])], 404),
+        (vec![(kind::USER_NAME, b"a"), (kind::NAS_PORT, &[1])], 404),
+        (vec![(kind::FRAMED_IPV6_PREFIX, &[0, 64, 0x20])], 404),
+        (vec![(kind::FRAMED_INTERFACE_ID, &[1; 7])], 404),
     ] {
         for code in [Code::CoaRequest, Code::DisconnectRequest] {
             let mut dynamic = machine(config());
@@ -214,4 +226,84 @@ fn what_is_kept_is_bounded_and_an_owner_who_is_late_is_not_waited_for() {
     assert_eq!((dynamic.counters().late, dynamic.deadline()), (3, None));
     assert_eq!(ask(&mut dynamic, 4, ms(602_000)), (full, 0), "a copy could still be in time");
     assert_eq!(ask(&mut dynamic, 4, ms(602_001)), (vec![], 1));
+}
+
+#[test]
+fn a_malformed_name_of_the_access_server_is_refused_by_one_that_has_no_names() {
+    let mut dynamic = machine(Config { identities: Vec::new(), ..config() });
+    let named = [(kind::USER_NAME, &b"a"[..]), (kind::NAS_IP_ADDRESS, &[1])];
+    let asked = request(Code::CoaRequest, 1, &list(&named));
+    let (sent, said) = hand_over(&mut dynamic, &asked, ms(0));
+    assert_eq!((read(&sent[0], &asked), said), ((Code::CoaNak, Some(404)), vec![]));
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_at_the_start() {
+    let refused = |change: &dyn Fn(&mut Config)| {
+        let mut config = config();
+        change(&mut config);
+        Dynamic::new(config).err()
+    };
+    let his = far(0).ip();
+    assert_eq!(refused(&|_| {}), None);
+    let secret_of = |it: &mut Config| it.clients[0].secret.0.clear();
+    assert_eq!(refused(&secret_of), Some(Unusable::Secret(his)));
+    let twice = |it: &mut Config| {
+        let secret = Secret(b"another".to_vec());
+        it.clients.push(Asker { address: far(0).ip(), secret });
+    };
+    assert_eq!(refused(&twice), Some(Unusable::Twice(his)));
+    assert!(Unusable::Twice(his).to_string().contains("192.0.2.100"));
+    assert_eq!(refused(&|it| it.kept_max = 0), Some(Unusable::Limits));
+    assert_eq!(refused(&|it| it.patience = Duration::ZERO), Some(Unusable::Limits));
+}
+
+#[test]
+fn many_requests_are_answered_in_any_order() {
+    let seed = 3;
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    let mut dynamic = machine(Config { kept_max: 2_000, ..config() });
+    let mut asked = Vec::new();
+    for count in 0..2_000u32 {
+        let keys = list(&[(kind::NAS_PORT, &count.to_be_bytes())]);
+        let bytes = request(Code::CoaRequest, count as u8, &keys);
+        let (_, said) = hand_over(&mut dynamic, &bytes, ms(u64::from(count)));
+        let [Report::Asked { number, .. }] = said[..] else { panic!("{said:?}") };
+        asked.push((count, number, bytes));
+    }
+    // Half of them, in any order; the owner is late with the others, each at its own time.
+    for _ in 0..1_000 {
+        let at = random.below(asked.len() as u64) as usize;
+        let (_, number, bytes) = asked.swap_remove(at);
+        let sent = decide(&mut dynamic, number, Ok(()), ms(2_000));
+        assert_eq!(read(&sent[0], &bytes), (Code::CoaAck, None));
+        assert_eq!(decide(&mut dynamic, number, Ok(()), ms(2_000)), [], "once");
+    }
+    asked.sort_unstable_by_key(|(count, ..)| *count);
+    for (count, _, bytes) in asked {
+        let due = ms(5_000 + u64::from(count));
+        assert_eq!(dynamic.deadline(), Some(due));
+        let (sent, _) = outputs(&mut dynamic, due);
+        assert_eq!((sent.len(), read(&sent[0], &bytes)), (1, (Code::CoaNak, Some(506))));
+    }
+    assert_eq!((dynamic.deadline(), dynamic.counters().late), (None, 1_000));
+}
+
+#[test]
+fn nothing_shows_what_requests_hold() {
+    let mut dynamic = machine(config());
+    let state = b"state-of-a-session";
+    let named = [(kind::USER_NAME, &b"nemo"[..]), (kind::STATE, state)];
+    let asked = request(Code::CoaRequest, 1, &list(&named));
+    deliver(&mut dynamic, Socket(0), far(0), &asked, ms(0));
+    let shown = format!("{dynamic:?}");
+    for bytes in [&asked[4..20], state, &secret().0] {
+        let digits = format!("{bytes:?}");
+        assert!(!shown.contains(digits.trim_matches(['[', ']'])), "{shown}");
+        assert!(!shown.contains(&*String::from_utf8_lossy(bytes)), "{shown}");
+    }
+    let (_, said) = outputs(&mut dynamic, ms(0));
+    let told = format!("{said:?} {dynamic:?}");
+    assert!(!told.contains("state-of") && !told.contains("115, 116, 97"), "{told}");
 }

@@ -240,6 +240,129 @@ fn a_server_is_asked_by_status_whether_it_is_there_again() {
 }
 
 #[test]
+fn a_server_that_is_back_is_found_though_requests_wait() {
+    let mut config = Config { patience: Duration::from_secs(10), ..config(1) };
+    config.servers[0].dead_time = Duration::from_secs(5);
+    let mut client = Client::new(&config).expect("usable");
+    let (mut told, mut back) = (Vec::new(), None);
+    // Answers come after 300 ms, and each 100 ms somebody asks: what has waited for longest ends
+    // before the answer to it comes.
+    let mut answers: Vec<(u64, Sent)> = Vec::new();
+    for at in 0..60_000u64 {
+        if at % 100 == 0 {
+            ask(&mut client, at, access("name"), ms(at));
+        }
+        let (due, rest) = answers.into_iter().partition(|(due, _)| *due <= at);
+        answers = rest;
+        for (_, sent) in due {
+            sent.answer_by(&mut client, &sent.answer(Code::AccessAccept), ms(at));
+        }
+        let (sent, said) = outputs(&mut client, ms(at));
+        answers.extend(sent.into_iter().filter(|_| at >= 30_000).map(|sent| (at + 300, sent)));
+        let is_up = Report::Server { server: 0, is_up: true };
+        back = back.or(said.contains(&is_up).then_some(at));
+        told.extend(said.into_iter().filter(|_| at >= 50_000));
+    }
+    // A try takes 7 s and the rest 5 s.
+    assert!(back.is_some_and(|at| at < 50_000), "{back:?}");
+    assert_eq!(client.views()[0].state, State::Up);
+    let is_accept = |it: &Report| matches!(it, Report::Answer { answer: Answer::Accept(_), .. });
+    assert!(told.len() >= 99 && told.iter().all(is_accept), "{told:?}");
+}
+
+#[test]
+fn a_request_that_had_too_little_time_says_nothing_about_a_server() {
+    let mut config = Config { patience: Duration::from_secs(10), ..config(1) };
+    (config.servers[0].dead_after, config.servers[0].dead_time) = (1, Duration::from_secs(9));
+    let mut client = Client::new(&config).expect("usable");
+    ask(&mut client, 1, access("name"), ms(0));
+    let dead = loop {
+        let (at, _, said) = pass(&mut client, ms(20_000)).expect("it goes on");
+        if said.contains(&Report::Server { server: 0, is_up: false }) {
+            break at;
+        }
+    };
+    // It waits for 9 s, and has 1 s left then.
+    ask(&mut client, 2, access("name"), dead);
+    let (tried, sent, _) = pass(&mut client, ms(60_000)).expect("it goes on");
+    assert_eq!(sent.len(), 1);
+    assert!(tried.since(dead) >= Duration::from_secs(9));
+    let mut said = Vec::new();
+    while said.is_empty() {
+        (_, _, said) = pass(&mut client, ms(60_000)).expect("it goes on");
+    }
+    assert_eq!(said, [answer(2, Answer::TimedOut)]);
+    assert_eq!(client.views()[0].state, State::ToBeTried);
+    // So the next one finds out at once.
+    let after = dead.after(Duration::from_secs(11));
+    ask(&mut client, 3, access("name"), after);
+    let (sent, _) = outputs(&mut client, after);
+    sent[0].answer_by(&mut client, &sent[0].answer(Code::AccessAccept), after);
+    assert_eq!(outputs(&mut client, after).1[0], Report::Server { server: 0, is_up: true });
+}
+
+#[test]
+fn a_server_has_one_probe_at_a_time() {
+    let mut config = Config { requests_max: 8, ..config(1) };
+    let server = &mut config.servers[0];
+    (server.dead_after, server.has_status) = (1, true);
+    (server.dead_time, server.tries) = (Duration::from_millis(100), 4);
+    let mut client = Client::new(&config).expect("usable");
+    let mut probes = Vec::new();
+    for at in 0..120_000 {
+        // Requests end one after the other, also while it is being tried.
+        if at % 2_000 == 0 {
+            ask(&mut client, at, access("name"), ms(at));
+        }
+        let (sent, _) = outputs(&mut client, ms(at));
+        probes.extend(sent.into_iter().filter(|it| it.packet().code == Code::StatusServer));
+        assert!(client.pending() <= 8);
+    }
+    probes.dedup();
+    let different: BTreeSet<_> = probes.iter().map(|it| *it.packet().authenticator).collect();
+    assert!(probes.len() >= 4, "{}", probes.len());
+    assert_eq!(different.len(), probes.len(), "a probe ends before the next one begins");
+    // An ordinary request that is answered late says that it is there, and ends the probe.
+    let mut config = Config { requests_max: 1, ..config };
+    config.servers[0].tries = 2;
+    let mut client = Client::new(&config).expect("usable");
+    ask(&mut client, 1, access("name"), ms(0));
+    let (mut last, mut at) = (None, Time::ZERO);
+    while last.is_none() {
+        let (now, sent, _) = pass(&mut client, ms(60_000)).expect("it goes on");
+        last = sent.into_iter().find(|it| it.packet().code == Code::StatusServer);
+        at = now;
+    }
+    assert_eq!(client.pending(), 0, "the probe is nobody's request");
+    ask(&mut client, 2, access("name"), at);
+    assert_eq!(outputs(&mut client, at), (vec![], vec![]), "there is room for it, and it waits");
+}
+
+#[test]
+fn an_answer_to_any_request_ends_the_probe() {
+    let mut config = config(1);
+    (config.servers[0].dead_after, config.servers[0].has_status) = (1, true);
+    config.servers[0].dead_time = Duration::from_millis(500);
+    let mut client = Client::new(&config).expect("usable");
+    ask(&mut client, 1, access("name"), ms(0));
+    outputs(&mut client, ms(0));
+    while pass(&mut client, ms(4_000)).is_some() {}
+    ask(&mut client, 2, access("name"), ms(4_000));
+    let second = outputs(&mut client, ms(4_000)).0.pop().expect("it was sent");
+    let at = loop {
+        let (at, sent, _) = pass(&mut client, ms(60_000)).expect("it goes on");
+        if sent.iter().any(|it| it.packet().code == Code::StatusServer) {
+            break at;
+        }
+    };
+    second.answer_by(&mut client, &second.answer(Code::AccessAccept), at);
+    let (sent, said) = outputs(&mut client, at);
+    assert_eq!((sent.len(), &said[0]), (0, &Report::Server { server: 0, is_up: true }));
+    assert!(matches!(said[1], Report::Answer { token: 2, answer: Answer::Accept(_) }), "{said:?}");
+    assert_eq!((client.pending(), client.deadline()), (0, None), "no probe is repeated");
+}
+
+#[test]
 fn servers_in_turn_share_the_requests() {
     let config = Config { order: Order::InTurn, ..config(3) };
     let mut client = Client::new(&config).expect("usable");
@@ -309,6 +432,57 @@ fn what_cannot_be_used_is_refused_at_the_start() {
     assert_eq!(changed(&|it| it.sockets_max = 257), Some(Unusable::Limits));
     assert_eq!(changed(&|it| it.requests_max = 0), Some(Unusable::Limits));
     assert_eq!(changed(&|it| it.servers[0].port_first = 65_530), Some(Unusable::Ports));
-    let shown = format!("{usable:?}");
-    assert!(!shown.contains("xyzzy") && !shown.contains("120, 121"), "secrets stay hidden");
+}
+
+/// Whether a text shows bytes: as text, in decimal digits, or in hexadecimal ones.
+fn shows(text: &str, bytes: &[u8]) -> bool {
+    let hexadecimal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let list = format!("{bytes:?}");
+    [&String::from_utf8_lossy(bytes)[..], list.trim_matches(['[', ']']), &hexadecimal]
+        .iter()
+        .any(|form| text.contains(form))
+}
+
+#[test]
+fn nothing_shows_secrets_to_people() {
+    let config = config(1);
+    let mut client = Client::new(&config).expect("usable");
+    let (response, challenge) = ([0xa7; 16], b"challenge".to_vec());
+    let chap = Credentials::Chap { identifier: 1, response, challenge };
+    let mut attributes = List::new();
+    attributes.put(kind::STATE, b"state-of-it").expect("it fits");
+    let by_chap = Request::Access { credentials: chap, attributes };
+    let asked = Command::Ask { token: 1, request: by_chap.clone() };
+    ask(&mut client, 1, by_chap, ms(0));
+    ask(&mut client, 2, access("name"), ms(0));
+    // Opening its socket, it has both on their way, and nobody has taken them yet.
+    assert!(client.poll(ms(0)).is_some() && client.poll(ms(0)).is_some());
+    let while_sent = format!("{client:?} {client:#?}");
+    let (sent, _) = outputs(&mut client, ms(0));
+    let bytes = &sent[0].bytes;
+    let packet = sent[0].packet();
+    let all: Vec<_> = packet.attributes.iter().collect();
+    let vendor = protocol_radius::attributes::VendorSpecific { vendor: 9, data: b"password" };
+    let list = List::from(packet.attributes);
+    let shown = format!(
+        "{config:?} {asked:?} {while_sent} {client:?} {packet:?} {:?} {all:?} {vendor:?} {list:?}",
+        packet.attributes
+    );
+    let hidden = packet.attributes.first(kind::USER_PASSWORD).expect("it has one");
+    for secret in [
+        &config.key[..],
+        &secret().0,
+        b"arctangent",
+        &response,
+        b"challenge",
+        b"state-of-it",
+        b"password",
+        hidden,
+        packet.authenticator,
+        packet.attributes.first(kind::MESSAGE_AUTHENTICATOR).expect("it has one"),
+        &bytes[4..24],
+    ] {
+        assert!(!shows(&shown, secret), "{secret:?} in {shown}");
+    }
+    assert!(shows("a 120, 121 b", b"xy") && shows("xy", b"xy") && shows("7879", b"xy"));
 }

@@ -25,7 +25,8 @@ fn malformed_datagrams_change_nothing_but_counters() {
         kept_max: 16,
         patience: std::time::Duration::from_secs(5),
         wall: protocol_radius::Wall(0),
-    });
+    })
+    .expect("usable");
     for token in 0..256 {
         let request = access("name");
         client.input(ms(0), Input::Command(Command::Ask { token, request }));

@@ -95,7 +95,6 @@ fn patterns_take_what_fits_them() {
     // They fit, but say nothing that can be given.
     for (pattern, text) in [
         ("{address}", "here"),
-        ("{address}", "255.255.255.254"),
         ("{address}", "224.0.0.1"),
         ("{prefix}", "2001:db8::/129"),
         ("{rate-up}", "99999999999999999999"),
@@ -131,9 +130,99 @@ fn rows_that_are_none_are_refused_by_their_number() {
         ("Class", "{vrf}{list}", "no text"),
         ("Class", "{rate-up:furlong}", "none of the units"),
         ("Class", "{vrf:kbit}", "has no unit"),
+        ("Class", "{vrf:}", "has no unit"),
+        ("Class", "{mtu:kbyte}", "has no unit"),
+        (
+            "Class",
+            "{session-timeout:kbit}",
+            "`kbit` is none of the units of `session-timeout`: min",
+        ),
+        ("Class", "{rate-up:min}", "none of the units of `rate-up`: bit, kbit"),
+        ("Class", "{burst-up:min}", "none of the units of `burst-up`: byte, kbyte"),
+        ("Tunnel-Password", "{vrf}", "is encrypted"),
+        ("User-Password", "{vrf}", "is encrypted"),
     ] {
         let read = Mapping::read(&dictionary, &[("Class", "{vrf}"), (name, pattern)]);
         let error = read.expect_err("it is none").to_string();
         assert!(error.starts_with("row 2") && error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn each_target_has_its_own_units() {
+    let one = |pattern: &str, text: &str| of(&[("Cisco-AVPair", pattern)], text);
+    let rate = |bits_per_second| rate(Limiter::Session, Way::Up, None, bits_per_second);
+    let burst = |bytes| Grant::Burst { of: Limiter::Session, way: Way::Up, class: None, bytes };
+    for (pattern, text, expected) in [
+        ("{rate-up}", "3", rate(3)),
+        ("{rate-up:bit}", "3", rate(3)),
+        ("{rate-up:kbit}", "3", rate(3_000)),
+        ("{rate-up:mbit}", "3", rate(3_000_000)),
+        ("{rate-up:gbit}", "3", rate(3_000_000_000)),
+        ("{rate-up:byte}", "3", rate(24)),
+        ("{rate-up:kbyte}", "3", rate(24_000)),
+        ("{rate-up:mbyte}", "3", rate(24_000_000)),
+        ("{rate-up:kbyte}", "3k", rate(24_000_000)),
+        ("{burst-up}", "3", burst(3)),
+        ("{burst-up:byte}", "3", burst(3)),
+        ("{burst-up:kbyte}", "3", burst(3_000)),
+        ("{burst-up:mbyte}", "3", burst(3_000_000)),
+        ("{burst-up:kbit}", "8", burst(1_000)),
+        ("{burst-up:mbit}", "8", burst(1_000_000)),
+        ("{session-timeout}", "3", Grant::SessionTimeout(Duration::from_secs(3))),
+        ("{session-timeout:min}", "3", Grant::SessionTimeout(Duration::from_secs(180))),
+    ] {
+        assert_eq!(one(pattern, text), (vec![expected], 0, 0), "{pattern} {text}");
+    }
+    // Letters are units of rates and bursts alone.
+    for pattern in ["{session-timeout}", "{idle-timeout:min}", "{mtu}"] {
+        assert_eq!(one(pattern, "5m"), (vec![], 0, 1), "{pattern}");
+    }
+}
+
+#[test]
+fn a_unit_may_stand_behind_a_number() {
+    let one = |pattern: &str, text: &str| of(&[("Cisco-AVPair", pattern)], text);
+    let rate = |bits_per_second| rate(Limiter::Session, Way::Up, None, bits_per_second);
+    for (pattern, text, expected) in [
+        ("{rate-up}kbps", "10kbps", Some(10_000)),
+        ("{rate-up}Mbps", "10Mbps", Some(10_000_000)),
+        ("{rate-up:kbit}kbps", "10kbps", Some(10_000)),
+        ("{rate-up:bit}max", "10max", Some(10)),
+        ("{rate-up}bps", "10Mbps", Some(10_000_000)),
+        ("{rate-up}bps", "10bps", Some(10)),
+        ("{rate-up}{*}", "10kbps", Some(10_000)),
+        ("{rate-up}kbps", "10Mbps", None),
+        ("{rate-up}kbps", "10", None),
+        ("{rate-up}kbps", "kbps", None),
+    ] {
+        let expected = match expected {
+            Some(bits_per_second) => (vec![rate(bits_per_second)], 0, 0),
+            None => (vec![], 0, 1),
+        };
+        assert_eq!(one(pattern, text), expected, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn a_class_that_is_no_number_is_not_all_classes() {
+    let row = [("Cisco-AVPair", "q:{class}:pir={queue-rate-down:kbit},burst={queue-burst-down}")];
+    let (grants, unfit, _) = of(&row, "q:4294967295:pir=5,burst=6");
+    assert_eq!((grants.len(), unfit), (2, 0));
+    assert_eq!(grants[0], rate(Limiter::Queue, Way::Down, Some(u32::MAX), 5_000));
+    assert_eq!(of(&row, "q:4294967296:pir=5,burst=6"), (vec![], 2, 0));
+}
+
+#[test]
+fn an_address_that_asks_for_a_choice_is_none_and_no_fault() {
+    let dictionary = Dictionary::standard();
+    let mapping = Mapping::standard(&dictionary).expect("a table");
+    for (last, without_grant) in [(253, 0), (254, 1), (255, 1)] {
+        let mut list = List::new();
+        list.put(kind::FRAMED_IP_ADDRESS, &[255, 255, 255, last]).expect("it fits");
+        let mapped = mapping.map(&dictionary, list.attributes());
+        assert_eq!(mapped.grants.len(), 1 - without_grant, "{last}");
+        assert_eq!((mapped.unfit, mapped.unused), (Vec::new(), 0));
+        assert_eq!(mapped.without_grant, without_grant);
     }
 }

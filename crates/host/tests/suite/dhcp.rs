@@ -2,7 +2,7 @@
 //! `dhcp6c` before our servers, and `dnsmasq` behind our relay.
 
 use std::fs;
-use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
@@ -17,10 +17,11 @@ use protocol_dhcp::v4::Mode;
 use protocol_dhcp::v6::relay::Addresses;
 use protocol_dhcp::v6::server::Identity;
 use protocol_dhcp::{
-    Access, Class, Command, Config, Framed, Grant, Kind, Line, Mac, Place, PoolConfig, Prefix,
-    Report, Source, Why, v4, v6,
+    Access, Class, Command, Config, Framed, Grant, Kind, Line, Place, PoolConfig, Prefix, Report,
+    Source, Why, v4, v6,
 };
 use protocol_kit::{Input, Interface, Machine, Output, Time};
+use wire::MacAddr;
 
 use crate::frr::until;
 
@@ -83,7 +84,7 @@ impl Access4 {
         let address = self.own.attribute("eth0", "address").expect("it has one");
         let octets = address.split(':').map(|part| u8::from_str_radix(part, 16));
         let octets: Vec<u8> = octets.collect::<Result<_, _>>().expect("numbers");
-        let mac = Mac(octets.try_into().expect("six"));
+        let mac = MacAddr(octets.try_into().expect("six"));
         let interface = Interface(if_nametoindex("eth0").expect("it is there"));
         vec![Place { interface, line: Line(1), mac }]
     }
@@ -190,23 +191,37 @@ fn server6() -> v6::Server {
     v6::Server::new(config, identity).expect("a server")
 }
 
-/// Has a machine serve a client until both are done.
+/// Has a relay, which has the port itself, work until all are done.
+fn relay<M: Access + Send>(
+    access: &Access4,
+    machine: M,
+    work: impl FnOnce(&mut Host<Owned<M>>) + Send,
+) {
+    access.own.run(|| drive(access, machine, work)).expect("it runs");
+}
+
+/// The same of a server. Without a socket the kernel would tell clients that nobody has its port.
 fn serve<M: Access + Send>(
     access: &Access4,
     machine: M,
     work: impl FnOnce(&mut Host<Owned<M>>) + Send,
 ) {
-    access
-        .own
-        .run(|| {
-            // The kernel would tell clients that nobody has the port.
-            let _held = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, M::PORT));
-            let framed = Framed::new(machine, access.places());
-            let mut host = Host::new(Owned(framed)).expect("a host");
-            host.turn(Duration::ZERO).expect("it turns");
-            work(&mut host);
-        })
-        .expect("it runs");
+    let any: IpAddr = match M::PORT {
+        547 => Ipv6Addr::UNSPECIFIED.into(),
+        _ => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let held = || {
+        let _held = UdpSocket::bind((any, M::PORT)).expect("the port is free");
+        drive(access, machine, work);
+    };
+    access.own.run(held).expect("it runs");
+}
+
+fn drive<M: Access>(access: &Access4, machine: M, work: impl FnOnce(&mut Host<Owned<M>>)) {
+    let framed = Framed::new(machine, access.places());
+    let mut host = Host::new(Owned(framed)).expect("a host");
+    host.turn(Duration::ZERO).expect("it turns");
+    work(&mut host);
 }
 
 #[test]
@@ -241,6 +256,7 @@ fn dhclient_is_served_by_both_versions() {
         let access = access();
         let script = access.script(
             "[ \"$reason\" = PREINIT6 ] && ip link set $interface up\n\
+             [ \"$reason\" = BOUND ] && ip addr add $new_ip_address/24 dev $interface\n\
              echo \"$reason $new_ip_address$new_ip6_address$new_ip6_prefix\"",
         );
         let [leases, pid, config] = ["leases", "pid", "config"].map(|name| access.path(name));
@@ -251,10 +267,14 @@ fn dhclient_is_served_by_both_versions() {
         let common = ["-d", "-v", "-cf", config, "-lf", leases, "-pf", pid, "-sf", script];
         match is_v6 {
             false => serve(&access, server4(), |host| {
-                let _client =
-                    access.client("dhclient", &[&["-4"], &common[..], &["eth0"]].concat());
+                let client = access.client("dhclient", &[&["-4"], &common[..], &["eth0"]].concat());
                 turn_until(host, "a session", is_up);
                 turn_until_said(host, &access, words);
+                drop(client);
+                // Its record is what it releases by.
+                let release = [&["-4", "-r"][..], &common, &["eth0"]].concat();
+                let _client = access.client("dhclient", &release);
+                turn_until(host, "a release", is_gone);
             }),
             true => serve(&access, server6(), |host| {
                 let kinds = ["-6", "-N", "-P"];
@@ -265,7 +285,6 @@ fn dhclient_is_served_by_both_versions() {
                 turn_until_said(host, &access, words);
                 turn_until_said(host, &access, "BOUND6 2001:db8:100::/56");
                 drop(client);
-                // Its record is what it releases by.
                 let release = [&["-6", "-N", "-P", "-r"][..], &common, &["eth0"]].concat();
                 let _client = access.client("dhclient", &release);
                 turn_until(host, "a release", is_gone);
@@ -292,16 +311,18 @@ fn dhcpcd_is_served_by_both_versions() {
         let arguments = ["-B", "-d", "-f", &path, "eth0"];
         match is_v6 {
             false => serve(&access, server4(), |host| {
-                let mut client = access.client("dhcpcd", &arguments);
+                let client = access.client("dhcpcd", &arguments);
                 turn_until(host, "a session", is_up);
                 until("its address", || {
                     host.turn(Duration::from_millis(20)).expect("it turns");
                     shows(&access.far, "10.9.0.16/24").then_some(())
                 });
-                client.stop(Duration::from_secs(5));
+                // By this signal it goes and releases what it has.
+                signal(&client, Signal::SIGALRM);
+                turn_until(host, "a release", is_gone);
             }),
             true => serve(&access, server6(), |host| {
-                let mut client = access.client("dhcpcd", &arguments);
+                let client = access.client("dhcpcd", &arguments);
                 let up = turn_until(host, "a session", is_up);
                 let Report::Up { prefixes, .. } = up else { panic!("it is one") };
                 assert_eq!(prefixes.len(), 2, "{prefixes:?}");
@@ -309,7 +330,8 @@ fn dhcpcd_is_served_by_both_versions() {
                     host.turn(Duration::from_millis(20)).expect("it turns");
                     shows(&access.far, "2001:db8:1::10/128").then_some(())
                 });
-                client.stop(Duration::from_secs(5));
+                signal(&client, Signal::SIGALRM);
+                turn_until(host, "a release", is_gone);
             }),
         }
     }
@@ -393,8 +415,8 @@ fn dnsmasq_serves_behind_the_relay_in_every_mode() {
             "[ \"$1\" = bound ] && ip addr add $ip/24 dev $interface\n\
              echo \"$1 $ip $serverid\"",
         );
-        let relay = v4::Relay::new(Config::new(1, 64), OWN, &[Ipv4Addr::new(10, 8, 0, 2)], mode);
-        run(&access, relay.expect("a relay"), |host| {
+        let made = v4::Relay::new(Config::new(1, 64), OWN, &[Ipv4Addr::new(10, 8, 0, 2)], mode);
+        relay(&access, made.expect("a relay"), |host| {
             let script = script.to_string_lossy();
             let client = access.client("busybox", &["udhcpc", "-i", "eth0", "-f", "-s", &script]);
             let up = turn_until(host, "a session", is_up);
@@ -407,9 +429,19 @@ fn dnsmasq_serves_behind_the_relay_in_every_mode() {
                 turn_until_said(host, &access, "renew");
                 signal(&client, Signal::SIGUSR2);
                 turn_until(host, "a release", is_gone);
+                turn_until_released(host, &access);
             }
         });
     }
+}
+
+/// Turns a host until dnsmasq says that a client has released its address.
+fn turn_until_released<M: Access>(host: &mut Host<Owned<M>>, access: &Access4) {
+    until("a release at dnsmasq", || {
+        host.turn(Duration::from_millis(20)).expect("it turns");
+        let log = fs::read_to_string(access.path("dnsmasq.log")).unwrap_or_default();
+        log.contains("DHCPRELEASE").then_some(())
+    });
 }
 
 #[test]
@@ -432,29 +464,17 @@ fn dnsmasq_serves_behind_the_relay_of_version_6() {
         servers: vec!["2001:db8:8::2".parse().expect("an address")],
         enterprise: 9,
     };
-    let relay = v6::Relay::new(Config::new(1, 64), addresses).expect("a relay");
-    run(&access, relay, |host| {
-        let _client = access.client("dhclient", &[&common[..], &["eth0"]].concat());
+    let made = v6::Relay::new(Config::new(1, 64), addresses).expect("a relay");
+    relay(&access, made, |host| {
+        let client = access.client("dhclient", &[&common[..], &["eth0"]].concat());
         turn_until(host, "a session", is_up);
         turn_until_said(host, &access, "BOUND6 2001:db8:9::");
+        drop(client);
+        // Its record is what it releases by.
+        let _client = access.client("dhclient", &[&common[..], &["-r", "eth0"]].concat());
+        turn_until(host, "a release", is_gone);
+        turn_until_released(host, &access);
     });
-}
-
-/// As [`serve`], for a machine that has the port itself.
-fn run<M: Access + Send>(
-    access: &Access4,
-    machine: M,
-    work: impl FnOnce(&mut Host<Owned<M>>) + Send,
-) {
-    access
-        .own
-        .run(|| {
-            let framed = Framed::new(machine, access.places());
-            let mut host = Host::new(Owned(framed)).expect("a host");
-            host.turn(Duration::ZERO).expect("it turns");
-            work(&mut host);
-        })
-        .expect("it runs");
 }
 
 const GRANT: Grant = Grant {

@@ -3,18 +3,11 @@
 
 use std::net::IpAddr;
 
+use wire::MacAddr;
+
 /// A line of the access network, by the owner's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line(pub u32);
-
-/// A MAC address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mac(pub [u8; 6]);
-
-impl Mac {
-    /// Everybody's.
-    pub const BROADCAST: Mac = Mac([0xff; 6]);
-}
 
 /// A datagram that came from a line, to the port of servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +15,7 @@ pub struct Heard {
     /// The line.
     pub line: Line,
     /// The source of its frame.
-    pub mac: Mac,
+    pub mac: MacAddr,
     /// Its source.
     pub from: IpAddr,
     /// Its destination.
@@ -37,7 +30,7 @@ pub struct Said {
     /// The line.
     pub line: Line,
     /// The destination of its frame.
-    pub mac: Mac,
+    pub mac: MacAddr,
     /// Its source.
     pub from: IpAddr,
     /// Its destination.

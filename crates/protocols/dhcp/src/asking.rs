@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::time::Duration;
 
 use protocol_kit::{Departure, Opening, Output, Socket, Time};
 
 use crate::access::Line;
 use crate::control::Report;
+use crate::leases::{Leases, NotMade};
 
 /// The servers, by their places.
 #[derive(Debug)]
@@ -25,7 +27,9 @@ pub(crate) struct Asking {
 #[derive(Debug)]
 struct Asked {
     address: SocketAddr,
-    /// Since when it has answered nothing that it was asked.
+    /// What it calls itself in its answers; empty before the first one.
+    identifier: Vec<u8>,
+    /// Since when it owes an answer and has sent none.
     since: Option<Time>,
     /// Whether it was told to be silent.
     is_silent: bool,
@@ -33,12 +37,37 @@ struct Asked {
     has_answered: bool,
 }
 
+/// Which servers a message is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Targets {
+    /// Those that it is sent to, by their places.
+    pub to: Range<u16>,
+    /// Those of them that have to answer it.
+    pub owing: Range<u16>,
+}
+
 impl Asking {
     /// The servers with the socket from which they are asked.
-    pub fn new(local: SocketAddr, servers: impl Iterator<Item = SocketAddr>) -> Asking {
-        let asked = |address| Asked { address, since: None, is_silent: false, has_answered: false };
-        let servers = servers.map(asked).collect();
-        Asking { local, servers, open_at: Some(Time::ZERO), is_open: false, names: BTreeMap::new() }
+    ///
+    /// # Errors
+    /// [`NotMade::Servers`].
+    pub fn new(
+        local: SocketAddr,
+        servers: impl Iterator<Item = SocketAddr>,
+    ) -> Result<Asking, NotMade> {
+        let asked = |address| Asked {
+            address,
+            identifier: Vec::new(),
+            since: None,
+            is_silent: false,
+            has_answered: false,
+        };
+        let servers: Vec<Asked> = servers.map(asked).collect();
+        if !(1..=SERVERS_MAX).contains(&servers.len()) {
+            return Err(NotMade::Servers(SERVERS_MAX));
+        }
+        let (open_at, names) = (Some(Time::ZERO), BTreeMap::new());
+        Ok(Asking { local, servers, open_at, is_open: false, names })
     }
 
     /// Gives a line names, unless they are too long or too many lines have some.
@@ -55,50 +84,87 @@ impl Asking {
     }
 
     /// The places of all.
-    pub fn places(&self) -> std::ops::Range<u16> {
+    pub fn places(&self) -> Range<u16> {
         0..self.servers.len() as u16
     }
 
-    /// The place of the server that has an address and sends from a server's port.
+    /// The place of the server that sends from an address and a server's port.
     pub fn place(&self, from: SocketAddr) -> Option<u16> {
-        let found = self.servers.iter().position(|one| one.address.ip() == from.ip());
-        found.map(|place| place as u16)
+        let ends = |one: SocketAddr| (one.ip(), one.port());
+        self.position(|one| ends(one.address) == ends(from))
     }
 
-    /// The address of a server.
-    pub fn address(&self, place: u16) -> Option<IpAddr> {
-        Some(self.servers.get(usize::from(place))?.address.ip())
+    /// The place of the server that has an address.
+    pub fn at(&self, address: IpAddr) -> Option<u16> {
+        self.position(|one| one.address.ip() == address)
     }
 
-    /// A message to a server; `None` while there is no socket.
-    pub fn ask(&mut self, place: u16, bytes: Vec<u8>, now: Time) -> Option<Departure> {
-        let server = self.servers.get_mut(usize::from(place)).filter(|_| self.is_open)?;
-        server.since.get_or_insert(now);
-        let (from, to) = (self.local.ip(), server.address);
-        let departure = Departure::Datagram {
-            socket: SOCKET,
-            interface: None,
-            via: None,
-            from,
-            to,
-            ttl: TTL,
-            bytes,
-        };
-        Some(departure)
+    /// The place of the server that calls itself so in its answers.
+    pub fn called(&self, identifier: &[u8]) -> Option<u16> {
+        self.position(|one| one.identifier == identifier)
     }
 
-    /// A server has answered.
-    pub fn answered(&mut self, place: u16) {
-        if let Some(server) = self.servers.get_mut(usize::from(place)) {
-            server.since = None;
-            server.has_answered = std::mem::replace(&mut server.is_silent, false);
+    fn position(&self, is_it: impl Fn(&Asked) -> bool) -> Option<u16> {
+        self.servers.iter().position(is_it).map(|place| place as u16)
+    }
+
+    /// Sends a message to servers, as it is written for the address of each; it is counted where
+    /// there is no socket.
+    pub fn forward(
+        &mut self,
+        targets: &Targets,
+        written: impl Fn(IpAddr) -> Vec<u8>,
+        leases: &mut Leases,
+        now: Time,
+    ) {
+        if !self.is_open {
+            leases.counters.unsent += 1;
+            return;
+        }
+        for (place, server) in (0..).zip(&mut self.servers) {
+            if targets.owing.contains(&place) {
+                server.since.get_or_insert(now);
+            }
+            if targets.to.contains(&place) {
+                leases.counters.forwarded += 1;
+                leases.depart(Departure::Datagram {
+                    socket: SOCKET,
+                    interface: None,
+                    via: None,
+                    from: self.local.ip(),
+                    to: server.address,
+                    ttl: TTL,
+                    bytes: written(server.address.ip()),
+                });
+            }
         }
     }
 
-    /// The socket is gone; it is opened again after a time.
+    /// A server has sent something in which it calls itself so; that it lives is known, whether or
+    /// not somebody still waits for it.
+    pub fn heard_of(&mut self, place: u16, identifier: Option<&[u8]>) {
+        let Some(server) = self.servers.get_mut(usize::from(place)) else { return };
+        server.since = None;
+        server.has_answered |= std::mem::replace(&mut server.is_silent, false);
+        if let Some(identifier) = identifier.filter(|one| *one != server.identifier) {
+            server.identifier = identifier.to_vec();
+        }
+    }
+
+    /// The socket is gone; it is opened again after a time. That servers are silent meanwhile is
+    /// not their fault.
     pub fn failed(&mut self, now: Time) {
         self.is_open = false;
         self.open_at = Some(now.after(RETRY));
+        self.servers.iter_mut().for_each(|server| server.since = None);
+    }
+
+    /// Bytes that names of lines take.
+    pub fn bytes(&self) -> usize {
+        let of_line = |(circuit, remote): &(Vec<u8>, Vec<u8>)| {
+            2 * size_of::<(Line, (Vec<u8>, Vec<u8>))>() + circuit.capacity() + remote.capacity()
+        };
+        self.names.values().map(of_line).sum()
     }
 
     /// The socket, and what is to be told of servers.
@@ -135,9 +201,9 @@ impl Asking {
 pub(crate) const SOCKET: Socket = Socket(0);
 
 /// Most servers of a relay.
-pub(crate) const SERVERS_MAX: usize = 64;
+const SERVERS_MAX: usize = 64;
 
-/// After so long without an answer a server is told to be silent.
+/// After so long without an answer that it owes, a server is told to be silent.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// After so long a socket that has failed is opened again.

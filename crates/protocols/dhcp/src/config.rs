@@ -1,6 +1,7 @@
 //! What servers and relays are made of.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use crate::pool::PoolConfig;
@@ -10,7 +11,7 @@ use crate::pool::PoolConfig;
 pub struct Config {
     /// Secret of the hash by which clients are found: random, so that nobody chooses identifiers
     /// that collide.
-    pub seed: u64,
+    pub seed: Secret<u64>,
     /// Most leases, requests for one among them.
     pub leases_max: u32,
     /// Most of them on one line.
@@ -39,6 +40,16 @@ pub struct Config {
     pub trusts_access_nodes: bool,
 }
 
+/// Something that is used and not shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Secret<T>(pub T);
+
+impl<T> fmt::Debug for Secret<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
 /// For how long others are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -55,12 +66,12 @@ pub struct Patience {
 pub struct Rates {
     /// Of a line.
     pub line: Rate,
-    /// Of a MAC address.
+    /// Of a MAC address on a line.
     pub mac: Rate,
     /// Of all together.
     pub all: Rate,
-    /// Lines and MAC addresses that are told apart, each: a power of two. Two that fall on the
-    /// same places share a rate; with four times as many places as lines that is one in 30.
+    /// Meters of lines, and as many of MAC addresses: a power of two. With four times as many as
+    /// lines, of which one in a hundred floods, one other line in 40,000 is slowed down by them.
     pub places: u32,
 }
 
@@ -110,7 +121,7 @@ impl Config {
     pub fn new(seed: u64, leases_max: u32) -> Config {
         let second = Duration::from_secs(1);
         Config {
-            seed,
+            seed: Secret(seed),
             leases_max,
             leases_per_line_max: 16,
             holdings_max: 4,

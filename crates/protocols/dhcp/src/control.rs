@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::access::{Heard, Line, Mac, Said};
+use wire::MacAddr;
+
+use crate::access::{Heard, Line, Said};
 use crate::pools::Turn;
 use crate::prefix::Prefix;
 
@@ -41,13 +43,14 @@ impl fmt::Debug for Identifier {
 /// identifier of DHCPv4 (RFC 4361 section 6.1), with room for a mark.
 pub const IDENTIFIER_MAX: usize = 136;
 
-/// A client: the same identifier on another line is another client.
+/// A client: the same identifier on another line, or of another MAC address, is another client. So
+/// nobody takes what another has by calling itself the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Its line.
     pub line: Line,
     /// The source of its frames.
-    pub mac: Mac,
+    pub mac: MacAddr,
     /// What it calls itself.
     pub id: Identifier,
 }
@@ -150,7 +153,8 @@ pub enum Report {
     },
     /// A pool has become short, or is not any more.
     Pool(Turn),
-    /// A server that a relay asks has not answered for a time, or does again; by its place.
+    /// A server has sent nothing to a relay for a time since it owes an answer, or does again; by its
+    /// place.
     Server(u16, bool),
 }
 

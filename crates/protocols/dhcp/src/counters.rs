@@ -66,6 +66,8 @@ pub struct Counters {
     pub stranger: u64,
     /// Dropped by a relay: an answer that nobody has asked for.
     pub unsolicited: u64,
+    /// Dropped by a relay: there is no socket to servers.
+    pub unsent: u64,
 }
 
 impl Counters {
@@ -92,6 +94,7 @@ impl Counters {
             self.loops,
             self.stranger,
             self.unsolicited,
+            self.unsent,
         ]
         .into_iter()
         .sum()

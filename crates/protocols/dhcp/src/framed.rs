@@ -13,7 +13,7 @@ use protocol_kit::{
 use wire::ethernet::{self, MacAddr};
 use wire::{ipv4, ipv6, protocol, udp};
 
-use crate::access::{Heard, Line, Mac, Said};
+use crate::access::{Heard, Line, Said};
 use crate::control::{Command, Report};
 use crate::machines::Access;
 
@@ -35,7 +35,7 @@ pub struct Place {
     /// The line.
     pub line: Line,
     /// The MAC address from which frames leave.
-    pub mac: Mac,
+    pub mac: MacAddr,
 }
 
 impl<M: Access> Framed<M> {
@@ -55,7 +55,9 @@ impl<M: Access> Framed<M> {
         &mut self.machine
     }
 
-    /// Returns frames that were no datagrams to the port of servers, or had a wrong checksum.
+    /// Returns what was dropped: frames that were no datagrams to the port of servers, or had a
+    /// wrong checksum; datagrams to a relay's socket that came from a line; and what was to be said
+    /// to a line whose socket is closed.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -88,6 +90,12 @@ impl<M: Access> Machine for Framed<M> {
                     Some(heard) => self.machine.input(now, Input::Command(Command::Heard(heard))),
                     None => self.dropped += 1,
                 }
+            }
+            // Servers are not on lines: whoever is there would give whatever it likes.
+            Input::Arrival(Arrival::Datagram { interface, .. })
+                if self.places.iter().any(|place| place.interface == interface) =>
+            {
+                self.dropped += 1;
             }
             Input::Arrival(Arrival::Failed { socket }) if self.place(socket).is_some() => {
                 if let Some(place) = self.place(socket) {
@@ -124,7 +132,7 @@ impl<M: Access> Machine for Framed<M> {
 /// Reads a frame with a datagram to a port of servers; `None` if it is none.
 pub fn parse(frame: &[u8], line: Line, port: u16) -> Option<Heard> {
     let frame = ethernet::View::parse(frame).ok()?;
-    let mac = Mac(frame.source().0);
+    let mac = frame.source();
     let (from, to, datagram): (IpAddr, IpAddr, _) = match frame.ether_type() {
         ethernet::TYPE_IPV4 => {
             let packet = ipv4::View::parse(frame.payload()).ok()?;
@@ -154,7 +162,7 @@ pub fn parse(frame: &[u8], line: Line, port: u16) -> Option<Heard> {
 
 /// Writes the frame of what is said to a line; `None` where addresses are of two families, or it is
 /// too long for a datagram.
-pub fn emit(source: Mac, said: &Said, port: u16) -> Option<Vec<u8>> {
+pub fn emit(source: MacAddr, said: &Said, port: u16) -> Option<Vec<u8>> {
     let length = u16::try_from(udp::HEADER_LEN + said.bytes.len()).ok()?;
     let fields = udp::Fields {
         source_port: port,
@@ -176,8 +184,7 @@ pub fn emit(source: Mac, said: &Said, port: u16) -> Option<Vec<u8>> {
         _ => return None,
     };
     let mut frame = [0; ethernet::HEADER_LEN];
-    let (destination, source) = (MacAddr(said.mac.0), MacAddr(source.0));
-    ethernet::Fields { destination, source, ether_type }.emit(&mut frame);
+    ethernet::Fields { destination: said.mac, source, ether_type }.emit(&mut frame);
     Some([&frame[..], &packet.concat(), &said.bytes].concat())
 }
 
@@ -251,12 +258,12 @@ mod tests {
 
     #[test]
     fn what_is_said_is_read_again_and_damage_is_not() {
-        let mac = Mac([2, 0, 0, 0, 0, 1]);
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
         for (from, to, port) in [("10.0.0.1", "10.0.0.2", 67), ("fe80::1", "fe80::2", 547)] {
             let [from, to] = [from, to].map(|text| text.parse().expect("an address"));
             let bytes = vec![1, 2, 3];
             let said = Said { line: Line(7), mac, from, to, port, bytes: bytes.clone() };
-            let source = Mac([2, 0, 0, 0, 0, 9]);
+            let source = MacAddr([2, 0, 0, 0, 0, 9]);
             let frame = emit(source, &said, port).expect("it can be written");
             let heard = Heard { line: Line(7), mac: source, from, to, bytes };
             assert_eq!(parse(&frame, Line(7), port), Some(heard));
@@ -275,7 +282,8 @@ mod tests {
     #[test]
     fn families_are_not_mixed() {
         let (from, to) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
-        let said = Said { line: Line(0), mac: Mac::BROADCAST, from, to, port: 68, bytes: vec![] };
-        assert_eq!(emit(Mac::BROADCAST, &said, 67), None);
+        let said =
+            Said { line: Line(0), mac: MacAddr::BROADCAST, from, to, port: 68, bytes: vec![] };
+        assert_eq!(emit(MacAddr::BROADCAST, &said, 67), None);
     }
 }

@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Time};
+use wire::MacAddr;
 
-use crate::access::{Heard, Line, Mac};
+use crate::access::{Heard, Line};
 use crate::asking::SOCKET;
 use crate::config::{Class, Config};
 use crate::control::{Command, Grant, Report, Source};
@@ -283,7 +284,7 @@ const FAR6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
 const ON_LINES6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const CLIENT6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2);
 const GROUP6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
-const MAC: Mac = Mac([2, 0, 0, 0, 0, 9]);
+const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
 /// Bits of a kind: what the owner does, and from where a message comes.
 const ACCEPT: u8 = 1;

@@ -1,5 +1,5 @@
-//! All leases of a server or relay: found by line and identifier, ended by time, never more than
-//! there may be.
+//! All leases of a server or relay: found by their clients, ended by time, never more than there may
+//! be.
 //!
 //! ```text
 //!  known: new --> Asked --accept--> Granted: offered --start--> Starting --acknowledged--> held
@@ -22,9 +22,10 @@ use protocol_kit::{Departure, Output, Time};
 use tables::hash::Keyed;
 use tables::tagged::Tagged;
 use tables::wheel::Wheel;
+use wire::MacAddr;
 
-use crate::access::{Heard, Line, Mac, Said};
-use crate::config::{Class, Config};
+use crate::access::{Heard, Line, Said};
+use crate::config::{Class, Config, Secret};
 use crate::control::{Client, Command, Grant, LeaseId, Report, Why, Words};
 use crate::counters::Counters;
 use crate::lease::{Held, Holding, Lease, Note, Stage};
@@ -60,7 +61,7 @@ pub struct Leases {
     slots: Vec<Slot>,
     free: Vec<u32>,
     index: Tagged,
-    key: Keyed,
+    key: Secret<Keyed>,
     lines: BTreeMap<Line, u16>,
     wheel: Wheel,
     /// Leases with a message that waits.
@@ -104,7 +105,7 @@ impl Leases {
             free: Vec::new(),
             // The tags of keys that others choose collide as they like, not as others like.
             index: Tagged::with_capacity(limit)?,
-            key: Keyed::new([config.seed, u64::from(is_v6)]),
+            key: Secret(Keyed::new([config.seed.0, u64::from(is_v6)])),
             lines: BTreeMap::new(),
             wheel: Wheel::new(limit, STEP_BITS),
             waiting: 0,
@@ -117,7 +118,7 @@ impl Leases {
     }
 
     /// Whether a message may come in, by the rates and by what waits to be polled.
-    pub(crate) fn admit(&mut self, line: Line, mac: Mac, now: Time) -> bool {
+    pub(crate) fn admit(&mut self, line: Line, mac: MacAddr, now: Time) -> bool {
         let counter = match self.limits.admit(line, mac, now) {
             _ if self.outputs.len() >= OUTPUTS_MAX => &mut self.counters.busy,
             Ok(()) => return true,
@@ -197,9 +198,7 @@ impl Leases {
     /// The lease of a client.
     pub(crate) fn find(&self, client: &Client) -> Option<u32> {
         self.index.find(self.hash(client), |number| {
-            self.lease(number).is_some_and(|lease| {
-                (lease.client.line, &lease.client.id) == (client.line, &client.id)
-            })
+            self.lease(number).is_some_and(|lease| lease.client == *client)
         })
     }
 
@@ -366,6 +365,10 @@ impl Leases {
             !is_gone
         });
         let is_last = lease.holdings.is_empty();
+        if how == Return::Declined {
+            let taken = gone.iter().filter(|one| one.stage != Held::Offered);
+            self.counters.declined += taken.count() as u64;
+        }
         for one in &gone {
             let how = if one.stage == Held::Offered { Return::Unused } else { how };
             self.pools.give_back(one.prefix, number, how, now);
@@ -381,6 +384,24 @@ impl Leases {
             }
             self.settle(number);
         }
+    }
+
+    /// A client has taken another server's offer: what it was offered here is free again.
+    pub(crate) fn refuse_offer(&mut self, client: &Client, now: Time) {
+        if let Some(number) = self.find(client) {
+            let how = (Return::Unused, Why::Elsewhere);
+            self.release(number, |one| one.stage == Held::Offered, how, now);
+        }
+    }
+
+    /// The class by which somebody is given options alone: that of its lease, or else the one for
+    /// all; counted where there is none.
+    pub(crate) fn stateless(&mut self, client: Option<&Client>) -> Option<u16> {
+        let known = client.and_then(|client| self.find(client));
+        let grant = known.and_then(|number| self.lease(number)?.grant);
+        let class = grant.map(|grant| grant.class).or(self.config.stateless_class);
+        self.counters.unknown += u64::from(class.is_none());
+        class
     }
 
     /// Ends a lease.
@@ -452,11 +473,13 @@ impl Leases {
 
     fn hash(&self, client: &Client) -> u64 {
         let bytes = client.id.bytes();
-        let start = self.key.of2(u64::from(client.line.0), bytes.len() as u64);
+        let [a, b, c, d, e, f] = client.mac.0;
+        let mac = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        let start = self.key.0.of4(u64::from(client.line.0), mac, bytes.len() as u64, 0);
         bytes.chunks(8).fold(start, |hash, part| {
             let mut word = [0; 8];
             word[..part.len()].copy_from_slice(part);
-            self.key.of2(hash, u64::from_be_bytes(word))
+            self.key.0.of2(hash, u64::from_be_bytes(word))
         })
     }
 }

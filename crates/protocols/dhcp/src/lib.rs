@@ -52,8 +52,8 @@ pub mod framed;
 
 pub mod fuzz;
 
-pub use access::{Heard, Line, Mac, Said};
-pub use config::{Class, Config, Patience, Rate, Rates};
+pub use access::{Heard, Line, Said};
+pub use config::{Class, Config, Patience, Rate, Rates, Secret};
 pub use control::{Client, Command, Grant, Identifier, LeaseId, Report, Source, Why, Words};
 pub use counters::Counters;
 pub use framed::{Framed, Place};

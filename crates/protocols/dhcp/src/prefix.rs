@@ -48,6 +48,11 @@ impl Prefix {
         Prefix { octets, bits: BITS }
     }
 
+    /// Whether a client can hold it as one of a kind: an address is all of its bits.
+    pub(crate) fn is_whole(self, kind: Kind) -> bool {
+        kind != Kind::Address || self.bits == BITS
+    }
+
     /// Its first address.
     pub fn address(self) -> IpAddr {
         let v6 = Ipv6Addr::from(self.octets);

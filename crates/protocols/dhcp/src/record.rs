@@ -8,7 +8,9 @@
 //! longer than its client believes, whatever was renewed since the record was written. So no
 //! address is given twice, and a client that went away meanwhile costs one lease time.
 
-use crate::access::{Line, Mac};
+use wire::MacAddr;
+
+use crate::access::Line;
 use crate::control::{Client, Grant, Identifier, Source};
 use crate::lease::{Held, Holding, Lease};
 use crate::octets::array;
@@ -71,7 +73,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Restored> {
         return None;
     }
     let line = Line(u32::from_be_bytes(array(bytes, 1)));
-    let mac = Mac(array(bytes, 5));
+    let mac = MacAddr(array(bytes, 5));
     let grant = Grant {
         session: u64::from_be_bytes(array(bytes, 11)),
         class: u16::from_be_bytes(array(bytes, 19)),

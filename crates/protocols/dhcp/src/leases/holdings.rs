@@ -77,8 +77,7 @@ impl Leases {
         }
         let of_kind = lease.holdings.iter().filter(|one| one.kind == kind).count();
         let is_right = prefix.address().is_ipv6() == self.is_v6;
-        let is_address = kind != Kind::Address || prefix == Prefix::host(prefix.address());
-        if !is_right || !is_address || of_kind >= self.holdings_max() {
+        if !is_right || !prefix.is_whole(kind) || of_kind >= self.holdings_max() {
             self.counters.exhausted += 1;
             return false;
         }

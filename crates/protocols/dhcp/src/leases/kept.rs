@@ -9,7 +9,7 @@ use crate::control::{LeaseId, Why};
 use crate::lease::{Held, Holding, Stage};
 use crate::leases::{Leases, Slot};
 use crate::pools::Return;
-use crate::prefix::{Kind, Prefix};
+use crate::prefix::Kind;
 use crate::record::{self, NotRestored};
 
 impl Leases {
@@ -23,8 +23,7 @@ impl Leases {
         let restored = record::read(bytes).ok_or(NotRestored::Malformed)?;
         let of_kind = |kind| restored.holdings.iter().filter(|one| one.0 == kind).count();
         let is_right = restored.holdings.iter().all(|(kind, _, prefix, _)| {
-            let is_address = *kind != Kind::Address || *prefix == Prefix::host(prefix.address());
-            prefix.address().is_ipv6() == self.is_v6 && is_address
+            prefix.address().is_ipv6() == self.is_v6 && prefix.is_whole(*kind)
         });
         let most = of_kind(Kind::Address).max(of_kind(Kind::Delegated));
         if !is_right || most > self.holdings_max() {
@@ -64,12 +63,11 @@ impl Leases {
         };
         let leases: usize = self.slots.iter().map(of_lease).sum();
         let lines = self.lines.len() * 2 * size_of::<(Line, u16)>();
-        let index = self.config.leases_max as usize * INDEX_BYTES;
         leases
             + self.slots.capacity() * size_of::<Slot>()
             + self.free.capacity() * size_of::<u32>()
             + lines
-            + index
+            + self.index.bytes()
             + self.wheel.bytes()
             + self.pools.bytes()
             + self.limits.bytes()
@@ -78,6 +76,3 @@ impl Leases {
 
 /// What an allocation costs beyond its bytes.
 const ALLOCATION: usize = 16;
-
-/// What an entry of the index takes (9.6).
-const INDEX_BYTES: usize = 10;

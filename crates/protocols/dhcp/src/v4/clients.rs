@@ -3,7 +3,9 @@
 
 use std::net::Ipv4Addr;
 
-use crate::access::{Heard, Mac};
+use wire::MacAddr;
+
+use crate::access::Heard;
 use crate::control::{Client, Identifier, Words};
 use crate::counters::Counters;
 use crate::prefix::{Kind, Prefix};
@@ -68,13 +70,13 @@ pub(crate) fn destination(
     message: &Message<'_>,
     heard: &Heard,
     yiaddr: Option<Ipv4Addr>,
-) -> (Mac, Ipv4Addr) {
+) -> (MacAddr, Ipv4Addr) {
     if !message.ciaddr().is_unspecified() {
         return (heard.mac, message.ciaddr());
     }
     match yiaddr {
         Some(yiaddr) if message.flags() & BROADCAST == 0 => (heard.mac, yiaddr),
-        _ => (Mac::BROADCAST, Ipv4Addr::BROADCAST),
+        _ => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
     }
 }
 

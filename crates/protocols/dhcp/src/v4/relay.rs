@@ -5,15 +5,16 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use protocol_kit::{Arrival, Input, Machine, Output, Time};
+use protocol_kit::{Input, Machine, Output, Time};
+use wire::MacAddr;
 
-use crate::access::{Heard, Line, Mac, Said};
-use crate::asking::{Asking, SERVERS_MAX};
+use crate::access::{Heard, Line, Said};
+use crate::asking::{Asking, Targets};
 use crate::config::Config;
 use crate::control::{Command, Report, Why};
 use crate::lease::{Held, Holding, Stage};
-use crate::leases::{Leases, Next, NotMade};
-use crate::machines::Access;
+use crate::leases::{Leases, NotMade};
+use crate::machines::{self, Access, Steps};
 use crate::pools::Return;
 use crate::prefix::Prefix;
 use crate::v4::clients::{ADDRESS, CLIENT_PORT, SERVER_PORT, check, client, destination, words};
@@ -38,8 +39,8 @@ pub struct Relay {
     asking: Asking,
     address: Ipv4Addr,
     mode: Mode,
-    /// The leases by the last transaction of their clients.
-    transactions: BTreeMap<(u32, Mac), u32>,
+    /// The leases by the last transaction of their clients; some are of leases that are gone.
+    transactions: BTreeMap<(u32, MacAddr), u32>,
 }
 
 impl Machine for Relay {
@@ -47,20 +48,7 @@ impl Machine for Relay {
     type Report = Report;
 
     fn input(&mut self, now: Time, input: Input<'_, Command>) {
-        match input {
-            Input::Command(Command::Heard(heard)) => self.hear(heard, now),
-            Input::Command(Command::Name(line, circuit, remote)) => {
-                self.asking.name(line, circuit, remote);
-            }
-            Input::Command(command) => match self.leases.obey(command, now) {
-                // A client that is not accepted is not told so: servers alone tell such things.
-                Next::Nothing | Next::Refuse(_) => {}
-                Next::Process(heard) => self.process(heard, now),
-            },
-            Input::Arrival(Arrival::Datagram { from, bytes, .. }) => self.answer(from, bytes, now),
-            Input::Arrival(Arrival::Failed { .. }) => self.asking.failed(now),
-            Input::Arrival(_) => {}
-        }
+        machines::input(self, now, input);
     }
 
     fn poll(&mut self, now: Time) -> Option<Output<Report>> {
@@ -82,11 +70,120 @@ impl Access for Relay {
     fn table_mut(&mut self) -> &mut Leases {
         &mut self.leases
     }
+
+    fn bytes(&self) -> usize {
+        let transactions = self.transactions.len() * 2 * size_of::<((u32, MacAddr), u32)>();
+        self.leases.bytes() + self.asking.bytes() + transactions
+    }
+}
+
+impl Steps for Relay {
+    fn accepts(&mut self, heard: &Heard, _now: Time) -> bool {
+        let counters = &mut self.leases.counters;
+        if !check(heard, self.leases.config.trusts_access_nodes, counters) {
+            return false;
+        }
+        let is_ethernet =
+            Message::parse(&heard.bytes).is_ok_and(|message| message.chaddr() == heard.mac.0);
+        // Answers find their client by its MAC address.
+        counters.identity += u64::from(!is_ethernet);
+        is_ethernet
+    }
+
+    /// Passes a message of a client on, or one of a server.
+    fn process(&mut self, heard: Heard, now: Time) {
+        let bytes = heard.bytes.clone();
+        let Ok(message) = Message::parse(&bytes) else { return };
+        if message.is_reply() {
+            return self.hand_over(&message, heard, now);
+        }
+        let Some(client) = client(&message, &heard) else { return };
+        match message.kind() {
+            kind::DISCOVER | kind::REQUEST => {
+                let known = self.leases.known(client, || words(&message), heard, now);
+                if let Some((number, heard)) = known {
+                    self.forward(&message, &heard, number, now);
+                }
+            }
+            _ => {
+                let found = self.leases.find(&client);
+                let stage = found.and_then(|number| self.leases.lease(number)).map(|it| it.stage);
+                match found.zip(stage) {
+                    Some((number, Stage::Granted)) => {
+                        self.forward_other(&message, &heard, number, now);
+                    }
+                    // An answer waits, whose transaction this one would end.
+                    Some((_, Stage::Starting)) => self.leases.counters.superseded += 1,
+                    _ => self.leases.counters.unknown += 1,
+                }
+            }
+        }
+    }
+
+    fn asking_mut(&mut self) -> Option<&mut Asking> {
+        Some(&mut self.asking)
+    }
+
+    fn answer(&mut self, from: SocketAddr, bytes: &[u8], now: Time) {
+        let counters = &mut self.leases.counters;
+        let Some(place) = self.asking.place(from) else {
+            counters.stranger += 1;
+            return;
+        };
+        let message = match Message::parse(bytes) {
+            Ok(message) if message.is_reply() && message.giaddr() == self.address => message,
+            Ok(_) => {
+                // A request: somebody relays to this relay, or it hears itself. Or an answer for
+                // another one.
+                counters.loops += 1;
+                return;
+            }
+            Err(_) => {
+                counters.malformed += 1;
+                return;
+            }
+        };
+        // By RFC 5107 it calls itself as this relay.
+        let identifier = message.option(code::SERVER);
+        let identifier = identifier.as_deref().filter(|one| *one != self.address.octets());
+        self.asking.heard_of(place, identifier);
+        let mac = message.chaddr().try_into().map(MacAddr).unwrap_or_default();
+        let number = self.number(message.xid(), mac);
+        let Some((number, lease)) = number.zip(number.and_then(|it| self.leases.lease(it))) else {
+            self.leases.counters.unsolicited += 1;
+            return;
+        };
+        let (line, stage) = (lease.client.line, lease.stage);
+        self.leases.counters.answered += 1;
+        if stage == Stage::Starting {
+            // An answer waits already.
+            self.leases.counters.superseded += 1;
+            return;
+        }
+        if let Some(note) = self.leases.note_mut(number) {
+            let is_other = note.server.is_some_and(|server| server != place);
+            match message.kind() {
+                kind::OFFER if is_other && self.mode != Mode::Relay => {
+                    // A client that knows one server alone has one offer.
+                    self.leases.counters.superseded += 1;
+                    return;
+                }
+                kind::OFFER => note.server = Some(place),
+                // To an INFORM anybody's will do, and it gives nothing.
+                kind::ACK if !message.yiaddr().is_unspecified() => note.server = Some(place),
+                _ => {}
+            }
+        }
+        let heard =
+            Heard { line, mac, from: from.ip(), to: self.address.into(), bytes: bytes.to_vec() };
+        self.process(heard, now);
+    }
 }
 
 impl Relay {
     /// Creates a relay with an address of its own, which servers must have a pool for. The pools of
-    /// the configuration keep what servers must not give.
+    /// the configuration keep what servers must not give. Datagrams that come to its socket from
+    /// lines are to be kept from it, as [`crate::Framed`] does.
     ///
     /// # Errors
     /// [`NotMade`].
@@ -96,119 +193,113 @@ impl Relay {
         servers: &[Ipv4Addr],
         mode: Mode,
     ) -> Result<Relay, NotMade> {
-        if !(1..=SERVERS_MAX).contains(&servers.len()) {
-            return Err(NotMade::Servers(SERVERS_MAX));
-        }
         let local = SocketAddr::new(address.into(), SERVER_PORT);
         let servers = servers.iter().map(|server| SocketAddr::new((*server).into(), SERVER_PORT));
         Ok(Relay {
             leases: Leases::new(config, false)?,
-            asking: Asking::new(local, servers),
+            asking: Asking::new(local, servers)?,
             address,
             mode,
             transactions: BTreeMap::new(),
         })
     }
 
-    fn hear(&mut self, heard: Heard, now: Time) {
-        if !self.leases.admit(heard.line, heard.mac, now) {
-            return;
-        }
-        let counters = &mut self.leases.counters;
-        if !check(&heard, self.leases.config.trusts_access_nodes, counters) {
-            return;
-        }
-        let is_ethernet =
-            Message::parse(&heard.bytes).is_ok_and(|message| message.chaddr() == heard.mac.0);
-        if !is_ethernet {
-            // Answers find their client by its MAC address.
-            counters.identity += 1;
-            return;
-        }
-        counters.received += 1;
-        self.process(heard, now);
-    }
-
-    /// Passes a message of a client on, or one of a server, as far as its lease allows.
-    fn process(&mut self, heard: Heard, now: Time) {
-        let bytes = heard.bytes.clone();
-        let Ok(message) = Message::parse(&bytes) else { return };
-        if message.is_reply() {
-            return self.hand_over(&message, heard, now);
-        }
-        let Some(client) = client(&message, &heard) else { return };
-        let number = match message.kind() {
-            kind::DISCOVER | kind::REQUEST => {
-                let known = self.leases.known(client, || words(&message), heard.clone(), now);
-                known.map(|(number, _)| number)
-            }
-            _ => {
-                let found = self.leases.find(&client);
-                let found = found.filter(|number| {
-                    self.leases.lease(*number).is_some_and(|lease| lease.stage != Stage::Asked)
-                });
-                self.leases.counters.unknown += u64::from(found.is_none());
-                found
-            }
-        };
-        let Some(number) = number else { return };
-        self.forward(&message, &heard, number, now);
-        let is_gone = match message.kind() {
-            kind::RELEASE => Some((message.ciaddr(), (Return::Released, Why::Released))),
+    /// Passes a message on that asks for no address. What a client gives up has to be its own: by
+    /// another one's identifier it could have a server take what that one has.
+    fn forward_other(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
+        let (address, how) = match message.kind() {
+            kind::RELEASE => (Some(message.ciaddr()), (Return::Released, Why::Released)),
             kind::DECLINE => {
                 let address = message.address(code::REQUESTED_ADDRESS);
-                address.map(|address| (address, (Return::Declined, Why::Declined)))
+                (address, (Return::Declined, Why::Declined))
             }
-            _ => None,
+            _ => return self.forward(message, heard, number, now),
         };
-        if let Some((address, how)) = is_gone {
-            let gone = Prefix::host(address.into());
-            let held = self.leases.lease(number).and_then(|lease| lease.held(ADDRESS.0, ADDRESS.1));
-            if held == Some(gone) {
-                self.leases.counters.declined += u64::from(how.0 == Return::Declined);
-                self.leases.release(number, |one| one.prefix == gone, how, now);
-            }
-        }
+        let gone = address.map(|address| Prefix::host(address.into()));
+        let held = self.leases.lease(number).and_then(|lease| lease.held(ADDRESS.0, ADDRESS.1));
+        let Some(gone) = gone.filter(|gone| held == Some(*gone)) else {
+            self.leases.counters.unknown += 1;
+            return;
+        };
+        self.forward(message, heard, number, now);
+        self.leases.release(number, |one| one.prefix == gone, how, now);
     }
 
     fn forward(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
+        let transaction = (message.xid(), heard.mac);
+        if self.number(transaction.0, transaction.1).is_some_and(|other| other != number) {
+            // Of the same host on another line, or of somebody who would like to have its answer.
+            self.leases.counters.superseded += 1;
+            return;
+        }
         let Some(note) = self.leases.note_mut(number) else { return };
         let chosen = note.server;
-        if let Some(old) = note.xid.replace(message.xid()) {
+        if let Some(old) = note.xid.replace(transaction.0) {
             self.transactions.remove(&(old, heard.mac));
         }
         if message.kind() == kind::DISCOVER {
             note.server = None;
         }
-        self.transactions.insert((message.xid(), heard.mac), number);
+        self.transactions.insert(transaction, number);
         self.forget_old();
         let agent = self.agent(message, heard.line);
-        let Some(mut bytes) = relayed(message, self.address, &agent) else {
+        let Some(bytes) = relayed(message, self.address, &agent) else {
             self.leases.counters.malformed += 1;
             return;
         };
-        let is_own = message.address(code::SERVER) == Some(self.address);
-        let is_mine = self.mode != Mode::Relay && message.kind() != kind::DISCOVER;
-        let places = match chosen {
-            // At last, when its own server has not answered, a client asks any (rebinding).
-            Some(place) if is_mine && (is_own || !is_broadcast(heard)) => place..place + 1,
-            None if is_mine && is_own => {
-                self.leases.counters.unknown += 1;
-                return;
-            }
-            _ => self.asking.places(),
+        let Some(targets) = self.targets(message, heard, chosen) else {
+            self.leases.counters.unknown += 1;
+            return;
         };
-        if let (Mode::Proxy, true, Some(place)) = (self.mode, is_own, chosen)
-            && let Some(IpAddr::V4(server)) = self.asking.address(place)
-        {
-            replace_address(&mut bytes, code::SERVER, server);
-        }
-        for place in places {
-            if let Some(departure) = self.asking.ask(place, bytes.clone(), now) {
-                self.leases.counters.forwarded += 1;
-                self.leases.depart(departure);
+        let is_proxied = self.mode == Mode::Proxy && self.is_named(message);
+        let written = |server| {
+            let mut bytes = bytes.clone();
+            if let (true, IpAddr::V4(server)) = (is_proxied, server) {
+                replace_address(&mut bytes, code::SERVER, server);
             }
+            bytes
+        };
+        self.asking.forward(&targets, written, &mut self.leases, now);
+    }
+
+    /// Which servers a message is for, where `chosen` is the one that the client has its address
+    /// of; `None` if it takes an offer of a server that is not known any more.
+    fn targets(
+        &self,
+        message: &Message<'_>,
+        heard: &Heard,
+        chosen: Option<u16>,
+    ) -> Option<Targets> {
+        let (all, kind) = (self.asking.places(), message.kind());
+        if kind == kind::DISCOVER {
+            return Some(Targets { to: all.clone(), owing: all });
         }
+        let is_request = kind == kind::REQUEST;
+        let is_answered = is_request || kind == kind::INFORM;
+        let is_named = self.is_named(message);
+        let meant = match message.option(code::SERVER) {
+            Some(_) if is_named => chosen,
+            Some(identifier) => {
+                let by_address = || self.asking.at(message.address(code::SERVER)?.into());
+                let named = self.asking.called(&identifier).or_else(by_address);
+                named.or_else(|| chosen.filter(|_| !is_request))
+            }
+            None => self.asking.at(heard.to).or(chosen),
+        };
+        if is_request && is_named && meant.is_none() {
+            return None;
+        }
+        let meant = meant.map(|place| place..place + 1);
+        // All hear whose offer is taken; and at last, when its own server has not answered, a
+        // client asks any (rebinding).
+        let is_for_all = is_answered && !is_named && is_broadcast(heard);
+        let owing = meant.clone().filter(|_| is_answered).unwrap_or(0..0);
+        Some(Targets { to: meant.filter(|_| !is_for_all).unwrap_or(all), owing })
+    }
+
+    /// Whether a client names the relay as its server.
+    fn is_named(&self, message: &Message<'_>) -> bool {
+        message.address(code::SERVER) == Some(self.address)
     }
 
     /// The relay agent's option for a line: what a trusted access node has said comes first.
@@ -232,62 +323,12 @@ impl Relay {
         option
     }
 
-    /// Takes in what a server has sent.
-    fn answer(&mut self, from: SocketAddr, bytes: &[u8], now: Time) {
-        let counters = &mut self.leases.counters;
-        let Some(place) = self.asking.place(from) else {
-            counters.stranger += 1;
-            return;
-        };
-        let message = match Message::parse(bytes) {
-            Ok(message) if message.is_reply() => message,
-            Ok(_) => {
-                // A request: somebody relays to this relay, or it hears itself.
-                counters.loops += 1;
-                return;
-            }
-            Err(_) => {
-                counters.malformed += 1;
-                return;
-            }
-        };
-        if message.giaddr() != self.address {
-            counters.loops += 1;
-            return;
-        }
-        let mac = message.chaddr().try_into().map(Mac).unwrap_or_default();
-        let found = self.transactions.get(&(message.xid(), mac)).copied();
-        let lease = found.and_then(|number| self.leases.lease(number));
-        let lease =
-            lease.filter(|lease| (lease.note.xid, lease.client.mac) == (Some(message.xid()), mac));
-        let Some((number, line)) = found.zip(lease.map(|lease| lease.client.line)) else {
+    /// Hands a message of a server to its client: an acknowledgement when its session is up.
+    fn hand_over(&mut self, message: &Message<'_>, heard: Heard, now: Time) {
+        let Some(number) = self.number(message.xid(), heard.mac) else {
             self.leases.counters.unsolicited += 1;
             return;
         };
-        self.asking.answered(place);
-        self.leases.counters.answered += 1;
-        if self.leases.lease(number).is_some_and(|lease| lease.stage == Stage::Starting) {
-            // An answer waits already.
-            self.leases.counters.superseded += 1;
-            return;
-        }
-        if let Some(note) = self.leases.note_mut(number) {
-            let is_other = note.server.is_some_and(|server| server != place);
-            if message.kind() == kind::OFFER && is_other && self.mode != Mode::Relay {
-                // A client that knows one server alone has one offer.
-                self.leases.counters.superseded += 1;
-                return;
-            }
-            note.server = Some(place);
-        }
-        let heard =
-            Heard { line, mac, from: from.ip(), to: self.address.into(), bytes: bytes.to_vec() };
-        self.process(heard, now);
-    }
-
-    /// Hands a message of a server to its client: an acknowledgement when its session is up.
-    fn hand_over(&mut self, message: &Message<'_>, heard: Heard, now: Time) {
-        let Some(&number) = self.transactions.get(&(message.xid(), heard.mac)) else { return };
         let yiaddr = Some(message.yiaddr()).filter(|address| !address.is_unspecified());
         match (message.kind(), yiaddr) {
             (kind::OFFER, Some(_)) => self.pass(message, &heard, yiaddr),
@@ -340,24 +381,31 @@ impl Relay {
             replace_address(&mut bytes, code::SERVER, self.address);
         }
         let (mac, to) = match message.kind() {
-            kind::NAK => (Mac::BROADCAST, Ipv4Addr::BROADCAST),
+            kind::NAK => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
             _ => destination(message, heard, yiaddr),
         };
         let (line, from) = (heard.line, self.address.into());
         self.leases.say(Said { line, mac, from, to: to.into(), port: CLIENT_PORT, bytes });
     }
 
+    /// The lease that a transaction is of.
+    fn number(&self, xid: u32, mac: MacAddr) -> Option<u32> {
+        let number = self.transactions.get(&(xid, mac)).copied()?;
+        is_of(&self.leases, number, (xid, mac)).then_some(number)
+    }
+
     /// Forgets transactions of leases that are gone, when there are more than leases by far.
     fn forget_old(&mut self) {
         if self.transactions.len() > 2 * self.leases.len() + TRANSACTIONS_SPARE {
             let leases = &self.leases;
-            self.transactions.retain(|(xid, mac), number| {
-                leases
-                    .lease(*number)
-                    .is_some_and(|lease| (lease.note.xid, lease.client.mac) == (Some(*xid), *mac))
-            });
+            self.transactions.retain(|transaction, number| is_of(leases, *number, *transaction));
         }
     }
+}
+
+fn is_of(leases: &Leases, number: u32, (xid, mac): (u32, MacAddr)) -> bool {
+    let lease = leases.lease(number);
+    lease.is_some_and(|lease| (lease.note.xid, lease.client.mac) == (Some(xid), mac))
 }
 
 fn is_broadcast(heard: &Heard) -> bool {

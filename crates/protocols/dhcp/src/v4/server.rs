@@ -7,13 +7,14 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use protocol_kit::{Input, Machine, Output, Time};
+use wire::MacAddr;
 
-use crate::access::{Heard, Mac, Said};
+use crate::access::{Heard, Said};
 use crate::config::{Class, Config};
 use crate::control::{Client, Command, Report, Why, Words};
 use crate::lease::{Held, Stage};
-use crate::leases::{Leases, Next, NotMade};
-use crate::machines::Access;
+use crate::leases::{Leases, NotMade};
+use crate::machines::{self, Access, Steps};
 use crate::pools::Return;
 use crate::prefix::Prefix;
 use crate::v4::clients::{ADDRESS, CLIENT_PORT, SERVER_PORT, check, client, destination, words};
@@ -33,22 +34,7 @@ impl Machine for Server {
     type Report = Report;
 
     fn input(&mut self, now: Time, input: Input<'_, Command>) {
-        match input {
-            Input::Command(Command::Heard(heard)) => self.hear(heard, now),
-            Input::Command(command) => match self.leases.obey(command, now) {
-                Next::Nothing => {}
-                Next::Process(heard) => self.process(heard, now),
-                Next::Refuse(heard) => {
-                    if let Ok(message) = Message::parse(&heard.bytes)
-                        && message.kind() == kind::REQUEST
-                    {
-                        self.refuse(&message, &heard, "not accepted");
-                    }
-                }
-            },
-            // It has opened nothing.
-            Input::Arrival(_) => {}
-        }
+        machines::input(self, now, input);
     }
 
     fn poll(&mut self, now: Time) -> Option<Output<Report>> {
@@ -72,29 +58,11 @@ impl Access for Server {
     }
 }
 
-impl Server {
-    /// Creates a server with an address of its own.
-    ///
-    /// # Errors
-    /// [`NotMade`].
-    pub fn new(config: Config, address: Ipv4Addr) -> Result<Server, NotMade> {
-        Ok(Server { leases: Leases::new(config, false)?, address })
+impl Steps for Server {
+    fn accepts(&mut self, heard: &Heard, _now: Time) -> bool {
+        check(heard, self.leases.config.trusts_access_nodes, &mut self.leases.counters)
     }
 
-    /// Takes in a datagram of a line for the first time.
-    fn hear(&mut self, heard: Heard, now: Time) {
-        if !self.leases.admit(heard.line, heard.mac, now) {
-            return;
-        }
-        let counters = &mut self.leases.counters;
-        match check(&heard, self.leases.config.trusts_access_nodes, counters) {
-            true => counters.received += 1,
-            false => return,
-        }
-        self.process(heard, now);
-    }
-
-    /// Answers a message that was checked, as far as its lease allows.
     fn process(&mut self, heard: Heard, now: Time) {
         let bytes = heard.bytes.clone();
         let Ok(message) = Message::parse(&bytes) else { return };
@@ -106,6 +74,24 @@ impl Server {
             kind::RELEASE => self.let_go(&message, &client, now),
             _ => self.inform(&message, &client, &heard),
         }
+    }
+
+    fn refuse(&mut self, heard: &Heard) {
+        if let Ok(message) = Message::parse(&heard.bytes)
+            && message.kind() == kind::REQUEST
+        {
+            self.deny(&message, heard, "not accepted");
+        }
+    }
+}
+
+impl Server {
+    /// Creates a server with an address of its own.
+    ///
+    /// # Errors
+    /// [`NotMade`].
+    pub fn new(config: Config, address: Ipv4Addr) -> Result<Server, NotMade> {
+        Ok(Server { leases: Leases::new(config, false)?, address })
     }
 
     fn discover(&mut self, message: &Message<'_>, client: Client, heard: Heard, now: Time) {
@@ -127,11 +113,7 @@ impl Server {
         let found = self.leases.find(&client);
         if server.is_some_and(|server| server != self.address) {
             self.leases.counters.foreign += 1;
-            // What it was offered here is not wanted.
-            if let Some(number) = found {
-                let how = (Return::Unused, Why::Elsewhere);
-                self.leases.release(number, |one| one.stage == Held::Offered, how, now);
-            }
+            self.leases.refuse_offer(&client, now);
             return;
         }
         let Some(asked) = asked else {
@@ -141,7 +123,7 @@ impl Server {
         let lease = found.and_then(|number| self.leases.lease(number));
         let Some((number, lease)) = found.zip(lease) else {
             return match self.leases.config.is_authoritative || server.is_some() {
-                true => self.refuse(message, &heard, "no such lease"),
+                true => self.deny(message, &heard, "no such lease"),
                 false => self.leases.counters.unknown += 1,
             };
         };
@@ -155,7 +137,7 @@ impl Server {
             Stage::Asked => _ = self.leases.known(client, Words::default, heard, now),
             // The last one is answered, because the client may have begun anew.
             Stage::Starting if has_asked => self.leases.wait(number, heard),
-            _ if !is_taken => self.refuse(message, &heard, "another address"),
+            _ if !is_taken => self.deny(message, &heard, "another address"),
             _ => {
                 if let Some(heard) = self.leases.start(number, &[ADDRESS], heard, now) {
                     self.acknowledge(message, &heard, number, asked, now);
@@ -216,10 +198,7 @@ impl Server {
         });
         match found {
             None => self.leases.counters.unknown += 1,
-            Some(number) => {
-                self.leases.counters.declined += u64::from(how.0 == Return::Declined);
-                self.leases.end(number, how.0, how.1, now);
-            }
+            Some(number) => self.leases.end(number, how.0, how.1, now),
         }
     }
 
@@ -229,13 +208,7 @@ impl Server {
             self.leases.counters.malformed += 1;
             return;
         }
-        let known = self.leases.find(client);
-        let granted = known.and_then(|number| self.leases.lease(number)?.grant);
-        let class = granted.map(|grant| grant.class).or(self.leases.config.stateless_class);
-        let Some(class) = class else {
-            self.leases.counters.unknown += 1;
-            return;
-        };
+        let Some(class) = self.leases.stateless(Some(client)) else { return };
         let fields = Fields { ciaddr: message.ciaddr().octets(), ..Fields::default() };
         let mut writer = Writer::reply(message, kind::ACK, self.address, fields);
         put_options(&mut writer, message, self.leases.class_of(class));
@@ -272,14 +245,14 @@ impl Server {
         self.say(message, heard, bytes, Some(yiaddr));
     }
 
-    fn refuse(&mut self, message: &Message<'_>, heard: &Heard, why: &str) {
+    fn deny(&mut self, message: &Message<'_>, heard: &Heard, why: &str) {
         self.leases.counters.refused += 1;
         let mut writer = Writer::reply(message, kind::NAK, self.address, Fields::default());
         writer.put(code::MESSAGE, why.as_bytes());
         put_identifier(&mut writer, message);
         let said = Said {
             line: heard.line,
-            mac: Mac::BROADCAST,
+            mac: MacAddr::BROADCAST,
             from: self.address.into(),
             to: Ipv4Addr::BROADCAST.into(),
             port: CLIENT_PORT,

@@ -62,13 +62,10 @@ impl Writer {
         fits
     }
 
-    /// Ends the message, and pads it to the least length that old clients take (RFC 1542 section
-    /// 2.1).
+    /// Ends the message.
     pub fn finish(mut self) -> Vec<u8> {
         self.bytes.append(&mut self.agent);
-        self.bytes.push(code::END);
-        self.bytes.resize(self.bytes.len().max(LEN_LEAST), 0);
-        self.bytes
+        ended(self.bytes)
     }
 }
 
@@ -79,18 +76,15 @@ pub fn relayed(request: &Message<'_>, relay: Ipv4Addr, agent: &[u8]) -> Option<V
     bytes[3] = request.hops().saturating_add(1);
     bytes[24..28].copy_from_slice(&relay.octets());
     split(&mut bytes, code::RELAY_AGENT, agent);
-    bytes.push(code::END);
-    bytes.resize(bytes.len().max(LEN_LEAST), 0);
+    let bytes = ended(bytes);
     (bytes.len() <= LEN_MAX).then_some(bytes)
 }
 
 /// The message of a server as a relay hands it to a client: without the relay's option and address.
 pub fn returned(reply: &Message<'_>) -> Vec<u8> {
     let mut bytes = without_agent(reply);
-    bytes.push(code::END);
-    bytes.resize(bytes.len().max(LEN_LEAST), 0);
     bytes[24..28].fill(0);
-    bytes
+    ended(bytes)
 }
 
 /// Puts another address into an option of 4 bytes, wherever it stands.
@@ -119,6 +113,13 @@ fn without_agent(message: &Message<'_>) -> Vec<u8> {
             bytes.extend(value);
         }
     }
+    bytes
+}
+
+/// Ends a message, and pads it to the least length that old clients take (RFC 1542 section 2.1).
+fn ended(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.push(code::END);
+    bytes.resize(bytes.len().max(LEN_LEAST), 0);
     bytes
 }
 

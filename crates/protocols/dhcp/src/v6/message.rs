@@ -132,6 +132,21 @@ impl<'a> Options<'a> {
         })
     }
 
+    /// Whether every address and prefix in it is one that a lease can hold: none is temporary, has
+    /// bits behind its length, or stands in an association of the other kind.
+    pub fn can_be_held(&self) -> bool {
+        let has = |options: Options<'_>, code| options.get(code).is_some();
+        let is_temporary = |(code, value): (u16, &'a [u8])| {
+            let inner = Options(value.get(4..).unwrap_or_default());
+            code == code::IA_TA && has(inner, code::IA_ADDRESS)
+        };
+        let is_right = |ia: Ia<'a>| {
+            let other = if ia.kind == Kind::Address { code::IA_PREFIX } else { code::IA_ADDRESS };
+            !has(ia.options, other) && ia.leaves().all(|leaf| leaf.prefix.is_some())
+        };
+        !self.iter().any(is_temporary) && self.ias().all(is_right)
+    }
+
     /// The code of a status; success if there is none.
     pub fn status(&self) -> u16 {
         self.get(code::STATUS).map_or(status::SUCCESS, |value| u16::from_be_bytes(array(value, 0)))

@@ -5,15 +5,16 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use protocol_kit::{Arrival, Input, Machine, Output, Time};
+use protocol_kit::{Input, Machine, Output, Time};
+use wire::MacAddr;
 
-use crate::access::{Heard, Line, Mac, Said};
-use crate::asking::{Asking, SERVERS_MAX};
+use crate::access::{Heard, Line, Said};
+use crate::asking::{Asking, Targets};
 use crate::config::Config;
 use crate::control::{Client, Command, Identifier, Report, Why};
 use crate::lease::{Held, Holding, Stage};
-use crate::leases::{Leases, Next, NotMade};
-use crate::machines::Access;
+use crate::leases::{Leases, NotMade};
+use crate::machines::{self, Access, Steps};
 use crate::octets::array;
 use crate::pools::Return;
 use crate::prefix::{Kind, Prefix};
@@ -57,19 +58,7 @@ impl Machine for Relay {
     type Report = Report;
 
     fn input(&mut self, now: Time, input: Input<'_, Command>) {
-        match input {
-            Input::Command(Command::Heard(heard)) => self.hear(heard, now),
-            Input::Command(Command::Name(line, circuit, remote)) => {
-                self.asking.name(line, circuit, remote);
-            }
-            Input::Command(command) => match self.leases.obey(command, now) {
-                Next::Nothing | Next::Refuse(_) => {}
-                Next::Process(heard) => self.process(heard, now),
-            },
-            Input::Arrival(Arrival::Datagram { from, bytes, .. }) => self.answer(from, bytes, now),
-            Input::Arrival(Arrival::Failed { .. }) => self.asking.failed(now),
-            Input::Arrival(_) => {}
-        }
+        machines::input(self, now, input);
     }
 
     fn poll(&mut self, now: Time) -> Option<Output<Report>> {
@@ -91,45 +80,25 @@ impl Access for Relay {
     fn table_mut(&mut self) -> &mut Leases {
         &mut self.leases
     }
+
+    fn bytes(&self) -> usize {
+        self.leases.bytes() + self.asking.bytes()
+    }
 }
 
-impl Relay {
-    /// Creates a relay. The pools of the configuration keep what servers must not give.
-    ///
-    /// # Errors
-    /// [`NotMade`].
-    pub fn new(config: Config, addresses: Addresses) -> Result<Relay, NotMade> {
-        if !(1..=SERVERS_MAX).contains(&addresses.servers.len()) {
-            return Err(NotMade::Servers(SERVERS_MAX));
-        }
-        let local = SocketAddr::new(addresses.own.into(), SERVER_PORT);
-        let servers = addresses.servers.iter();
-        let servers = servers.map(|server| SocketAddr::new((*server).into(), SERVER_PORT));
-        Ok(Relay {
-            leases: Leases::new(config, true)?,
-            asking: Asking::new(local, servers),
-            addresses,
-        })
-    }
-
-    fn hear(&mut self, heard: Heard, now: Time) {
-        if !self.leases.admit(heard.line, heard.mac, now) {
-            return;
-        }
+impl Steps for Relay {
+    fn accepts(&mut self, heard: &Heard, _now: Time) -> bool {
         let counters = &mut self.leases.counters;
-        if !check(&heard, self.leases.config.trusts_access_nodes, counters) {
-            return;
+        if !check(heard, self.leases.config.trusts_access_nodes, counters) {
+            return false;
         }
         // Section 19.1.2.
-        if Hop::parse(&heard.bytes).is_ok_and(|hop| usize::from(hop.hops) >= RELAYS_MAX) {
-            counters.hops += 1;
-            return;
-        }
-        counters.received += 1;
-        self.process(heard, now);
+        let is_far = Hop::parse(&heard.bytes).is_ok_and(|hop| usize::from(hop.hops) >= RELAYS_MAX);
+        counters.hops += u64::from(is_far);
+        !is_far
     }
 
-    /// Passes a message of a client on, or one of a server, as far as its lease allows.
+    /// Passes a message of a client on, or one of a server.
     fn process(&mut self, heard: Heard, now: Time) {
         let bytes = heard.bytes.clone();
         if matches!(bytes.first(), Some(&kind::RELAY_REPLY)) {
@@ -142,79 +111,24 @@ impl Relay {
                 let Some(client) = client(&relayed, &heard) else { return };
                 let known = self.leases.known(client, || words(&relayed), heard, now);
                 let Some((number, heard)) = known else { return };
-                if let Some(note) = self.leases.note_mut(number) {
-                    note.xid = Some(xid(&message));
-                }
-                self.forward(&heard, now);
+                self.ask(&message, &heard, number, now);
             }
-            kind::RELEASE | kind::DECLINE => {
-                self.forward(&heard, now);
-                self.give_up(&relayed, &heard, now);
+            kind::RELEASE => {
+                self.give_up(&relayed, &heard, (Return::Released, Why::Released), now);
+            }
+            kind::DECLINE => {
+                self.give_up(&relayed, &heard, (Return::Declined, Why::Declined), now);
             }
             // What needs no lease.
-            _ => self.forward(&heard, now),
+            _ => self.forward(&message, &heard, now),
         }
     }
 
-    fn give_up(&mut self, relayed: &Relayed<'_>, heard: &Heard, now: Time) {
-        let found = client(relayed, heard).and_then(|client| self.leases.find(&client));
-        let Some(number) = found else {
-            self.leases.counters.unknown += 1;
-            return;
-        };
-        let message = relayed.message;
-        let mut gone: Vec<Prefix> = Vec::new();
-        for ia in message.options.ias() {
-            let lease = self.leases.lease(number);
-            let of_ia = lease.iter().flat_map(|lease| &lease.holdings);
-            let of_ia = of_ia.filter(|one| (one.kind, one.iaid) == (ia.kind, ia.iaid));
-            gone.extend(
-                of_ia
-                    .map(|one| one.prefix)
-                    .filter(|prefix| ia.leaves().any(|leaf| leaf.prefix == Some(*prefix))),
-            );
-        }
-        if gone.is_empty() {
-            return;
-        }
-        let how = match message.kind {
-            kind::DECLINE => (Return::Declined, Why::Declined),
-            _ => (Return::Released, Why::Released),
-        };
-        self.leases.counters.declined +=
-            if how.0 == Return::Declined { gone.len() as u64 } else { 0 };
-        self.leases.release(number, |one| gone.contains(&one.prefix), how, now);
+    fn asking_mut(&mut self) -> Option<&mut Asking> {
+        Some(&mut self.asking)
     }
 
-    /// Sends a Relay-forward to every server (section 19.1).
-    fn forward(&mut self, heard: &Heard, now: Time) {
-        let IpAddr::V6(peer) = heard.from else { return };
-        let hops = Hop::parse(&heard.bytes).map_or(0, |hop| hop.hops + 1);
-        let mut relay = Writer::relay(kind::RELAY_FORWARD, hops, self.addresses.link, peer);
-        let (circuit, remote) = self.asking.names(heard.line);
-        let place = [&heard.line.0.to_be_bytes()[..], &heard.mac.0, &circuit].concat();
-        relay.put(code::INTERFACE, &place);
-        if !remote.is_empty() {
-            let enterprise = self.addresses.enterprise.to_be_bytes();
-            relay.put(code::REMOTE, &[&enterprise[..], &remote].concat());
-        }
-        let before = relay.len();
-        relay.put(code::RELAY_MESSAGE, &heard.bytes);
-        if relay.len() == before {
-            // It leaves no room for what is put around it.
-            self.leases.counters.malformed += 1;
-            return;
-        }
-        let bytes = relay.finish();
-        for place in self.asking.places() {
-            if let Some(departure) = self.asking.ask(place, bytes.clone(), now) {
-                self.leases.counters.forwarded += 1;
-                self.leases.depart(departure);
-            }
-        }
-    }
-
-    /// Takes in what a server has sent (section 19.2).
+    /// Section 19.2.
     fn answer(&mut self, from: SocketAddr, bytes: &[u8], now: Time) {
         let counters = &mut self.leases.counters;
         let Some(place) = self.asking.place(from) else {
@@ -234,38 +148,126 @@ impl Relay {
             counters.unsolicited += 1;
             return;
         };
-        let Ok(inner) = Relayed::parse(hop.inner) else {
+        let Ok(Relayed { message, .. }) = Relayed::parse(hop.inner) else {
             counters.malformed += 1;
             return;
         };
-        if !matches!(inner.message.kind, kind::ADVERTISE | kind::REPLY) {
+        self.asking.heard_of(place, message.server());
+        let is_known = matches!(message.kind, kind::ADVERTISE | kind::REPLY);
+        // The client would use something that no lease has.
+        if !is_known || !message.options.can_be_held() {
             counters.unsupported += 1;
             return;
         }
         let heard = Heard {
             line: Line(u32::from_be_bytes(array(interface, 0))),
-            mac: Mac(array(interface, 4)),
+            mac: MacAddr(array(interface, 4)),
             from: from.ip(),
             to: self.addresses.own.into(),
             bytes: bytes.to_vec(),
         };
-        let has_any = given(&inner.message).next().is_some();
-        let number = self.number(&inner.message, &heard);
+        let has_any = given(&message).next().is_some();
+        let number = self.number(&message, &heard);
         let lease = number.and_then(|number| self.leases.lease(number));
-        let is_asked = lease.is_some_and(|lease| lease.note.xid == Some(xid(&inner.message)));
+        let is_asked = lease.is_some_and(|lease| lease.note.xid == Some(xid(&message)));
         let is_starting = lease.is_some_and(|lease| lease.stage == Stage::Starting);
         // Without anything in it, it may answer what needs no lease.
         if has_any && !is_asked {
             self.leases.counters.unsolicited += 1;
             return;
         }
-        self.asking.answered(place);
         self.leases.counters.answered += 1;
         if is_starting && has_any {
             self.leases.counters.superseded += 1;
             return;
         }
         self.process(heard, now);
+    }
+}
+
+impl Relay {
+    /// Creates a relay. The pools of the configuration keep what servers must not give. Datagrams
+    /// that come to its socket from lines are to be kept from it, as [`crate::Framed`] does.
+    ///
+    /// # Errors
+    /// [`NotMade`].
+    pub fn new(config: Config, addresses: Addresses) -> Result<Relay, NotMade> {
+        let local = SocketAddr::new(addresses.own.into(), SERVER_PORT);
+        let servers = addresses.servers.iter();
+        let servers = servers.map(|server| SocketAddr::new((*server).into(), SERVER_PORT));
+        Ok(Relay {
+            leases: Leases::new(config, true)?,
+            asking: Asking::new(local, servers)?,
+            addresses,
+        })
+    }
+
+    /// Passes on what a client gives up. It has to be its own: by another one's identifier it could
+    /// have a server take what that one has.
+    fn give_up(&mut self, relayed: &Relayed<'_>, heard: &Heard, how: (Return, Why), now: Time) {
+        let message = relayed.message;
+        let found = client(relayed, heard).and_then(|client| self.leases.find(&client));
+        let Some((number, lease)) = found.zip(found.and_then(|it| self.leases.lease(it))) else {
+            self.leases.counters.unknown += 1;
+            return;
+        };
+        if lease.stage == Stage::Starting {
+            // An answer waits, which this would overtake.
+            self.leases.counters.superseded += 1;
+            return;
+        }
+        let gone: Vec<Given> = given(&message).collect();
+        let is_own = |one: &Given| {
+            let mut all = lease.holdings.iter().filter(|held| held.stage == Held::Firm);
+            all.any(|held| (held.kind, held.iaid, held.prefix) == (one.kind, one.iaid, one.prefix))
+        };
+        if gone.is_empty() || !message.options.can_be_held() || !gone.iter().all(is_own) {
+            self.leases.counters.unknown += 1;
+            return;
+        }
+        self.ask(&message, heard, number, now);
+        let is_gone = |held: &Holding| gone.iter().any(|one| one.prefix == held.prefix);
+        self.leases.release(number, is_gone, how, now);
+    }
+
+    /// Passes on a message of a client that has a lease, or a request for one: what answers an
+    /// earlier one is not for it any more.
+    fn ask(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
+        if let Some(note) = self.leases.note_mut(number) {
+            note.xid = Some(xid(message));
+        }
+        self.forward(message, heard, now);
+    }
+
+    /// Sends a Relay-forward to every server (section 19.1).
+    fn forward(&mut self, message: &Message<'_>, heard: &Heard, now: Time) {
+        let IpAddr::V6(peer) = heard.from else { return };
+        let hops = Hop::parse(&heard.bytes).map_or(0, |hop| hop.hops + 1);
+        let mut relay = Writer::relay(kind::RELAY_FORWARD, hops, self.addresses.link, peer);
+        let (circuit, remote) = self.asking.names(heard.line);
+        let place = [&heard.line.0.to_be_bytes()[..], &heard.mac.0, &circuit].concat();
+        relay.put(code::INTERFACE, &place);
+        if !remote.is_empty() {
+            let enterprise = self.addresses.enterprise.to_be_bytes();
+            relay.put(code::REMOTE, &[&enterprise[..], &remote].concat());
+        }
+        if !relay.put(code::RELAY_MESSAGE, &heard.bytes) {
+            // It leaves no room for what is put around it.
+            self.leases.counters.malformed += 1;
+            return;
+        }
+        let all = self.asking.places();
+        // Servers that do not know a client are silent, unless they are asked for the first time.
+        let owing = match (message.server(), message.kind) {
+            (Some(identifier), _) => {
+                self.asking.called(identifier).map_or(0..0, |place| place..place + 1)
+            }
+            (None, kind::SOLICIT | kind::INFORMATION) => all.clone(),
+            (None, _) => 0..0,
+        };
+        let bytes = relay.finish();
+        let targets = Targets { to: all, owing };
+        self.asking.forward(&targets, |_| bytes.clone(), &mut self.leases, now);
     }
 
     /// Hands a message of a server to its client: a Reply when its session is up.
@@ -313,6 +315,10 @@ impl Relay {
         }
         if !valid.is_empty() {
             self.leases.renewed(number);
+            // More answers to it were not asked for.
+            if let Some(note) = self.leases.note_mut(number) {
+                note.xid = None;
+            }
         }
         let is_gone = |one: &Holding| {
             one.stage == Held::Firm && gone.iter().any(|given| given.prefix == one.prefix)

@@ -12,8 +12,8 @@ use crate::access::{Heard, Said};
 use crate::config::{Class, Config};
 use crate::control::{Client, Command, Report, Why};
 use crate::lease::{Held, Stage};
-use crate::leases::{Leases, Next, NotMade};
-use crate::machines::Access;
+use crate::leases::{Leases, NotMade};
+use crate::machines::{self, Access, Steps};
 use crate::pools::Return;
 use crate::prefix::Kind;
 use crate::v6::clients::{CLIENT_PORT, SERVER_PORT, Wanted, check, client, wanted, words};
@@ -45,16 +45,7 @@ impl Machine for Server {
     type Report = Report;
 
     fn input(&mut self, now: Time, input: Input<'_, Command>) {
-        match input {
-            Input::Command(Command::Heard(heard)) => self.hear(heard, now),
-            Input::Command(command) => match self.leases.obey(command, now) {
-                // A client that is not accepted is not told so: it may have another server.
-                Next::Nothing | Next::Refuse(_) => {}
-                Next::Process(heard) => self.process(heard, now),
-            },
-            // It has opened nothing.
-            Input::Arrival(_) => {}
-        }
+        machines::input(self, now, input);
     }
 
     fn poll(&mut self, now: Time) -> Option<Output<Report>> {
@@ -78,64 +69,34 @@ impl Access for Server {
     }
 }
 
-/// What is done about a request, and what an identity association without binding is told.
-#[derive(Clone, Copy)]
-struct Answer {
-    kind: u8,
-    has_rapid_commit: bool,
-    /// Whether an identity association without binding is told so, as one that is renewed is.
-    is_renewal: bool,
-}
-
-impl Server {
-    /// Creates a server.
-    ///
-    /// # Errors
-    /// [`NotMade`].
-    pub fn new(config: Config, identity: Identity) -> Result<Server, NotMade> {
-        Ok(Server { leases: Leases::new(config, true)?, identity })
-    }
-
-    /// Takes in a datagram of a line for the first time.
-    fn hear(&mut self, heard: Heard, now: Time) {
-        if !self.leases.admit(heard.line, heard.mac, now) {
-            return;
-        }
+impl Steps for Server {
+    fn accepts(&mut self, heard: &Heard, now: Time) -> bool {
         let trusts = self.leases.config.trusts_access_nodes;
-        let counters = &mut self.leases.counters;
-        if !check(&heard, trusts, counters) {
-            return;
+        if !check(heard, trusts, &mut self.leases.counters) {
+            return false;
         }
-        let Ok(relayed) = Relayed::parse(&heard.bytes) else { return };
-        let own = Some(&self.identity.duid[..]);
-        let server = relayed.message.server();
-        let is_there = match wanted(relayed.message.kind) {
+        let Ok(relayed) = Relayed::parse(&heard.bytes) else { return false };
+        let message = relayed.message;
+        let server = message.server();
+        let is_there = match wanted(message.kind) {
             Wanted::Own => server.is_some(),
             Wanted::None => server.is_none(),
             Wanted::Any => true,
         };
         if !is_there {
-            counters.malformed += 1;
-        } else if server.is_some() && server != own {
-            counters.foreign += 1;
-            self.declined_here(heard, now);
-        } else {
-            counters.received += 1;
-            self.process(heard, now);
+            self.leases.counters.malformed += 1;
+            return false;
         }
+        if server.is_none_or(|server| server == self.identity.duid) {
+            return true;
+        }
+        self.leases.counters.foreign += 1;
+        if let Some(client) = client(&relayed, heard).filter(|_| message.kind == kind::REQUEST) {
+            self.leases.refuse_offer(&client, now);
+        }
+        false
     }
 
-    /// A client has taken another server's offer: what it was offered here is free again.
-    fn declined_here(&mut self, heard: Heard, now: Time) {
-        let Ok(relayed) = Relayed::parse(&heard.bytes) else { return };
-        let found = client(&relayed, &heard).and_then(|client| self.leases.find(&client));
-        if let Some(number) = found.filter(|_| relayed.message.kind == kind::REQUEST) {
-            let how = (Return::Unused, Why::Elsewhere);
-            self.leases.release(number, |one| one.stage == Held::Offered, how, now);
-        }
-    }
-
-    /// Answers a message that was checked, as far as its lease allows.
     fn process(&mut self, heard: Heard, now: Time) {
         let bytes = heard.bytes.clone();
         let Ok(relayed) = Relayed::parse(&bytes) else { return };
@@ -173,6 +134,25 @@ impl Server {
             }
             _ => self.give_up(&relayed, &client, &heard, (Return::Declined, Why::Declined), now),
         }
+    }
+}
+
+/// What is done about a request, and what an identity association without binding is told.
+#[derive(Clone, Copy)]
+struct Answer {
+    kind: u8,
+    has_rapid_commit: bool,
+    /// Whether an identity association without binding is told so, as one that is renewed is.
+    is_renewal: bool,
+}
+
+impl Server {
+    /// Creates a server.
+    ///
+    /// # Errors
+    /// [`NotMade`].
+    pub fn new(config: Config, identity: Identity) -> Result<Server, NotMade> {
+        Ok(Server { leases: Leases::new(config, true)?, identity })
     }
 
     /// Section 18.3.1 and 18.3.9.
@@ -287,8 +267,6 @@ impl Server {
             }
         }
         reply.status(status::SUCCESS, "success");
-        self.leases.counters.declined +=
-            if how.0 == Return::Declined { gone.len() as u64 } else { 0 };
         if let Some(number) = found.filter(|_| !gone.is_empty()) {
             self.leases.release(number, |one| gone.contains(&one.prefix), how, now);
         }
@@ -302,13 +280,8 @@ impl Server {
             self.leases.counters.malformed += 1;
             return;
         }
-        let known = client(relayed, heard).and_then(|client| self.leases.find(&client));
-        let granted = known.and_then(|number| self.leases.lease(number)?.grant);
-        let class = granted.map(|grant| grant.class).or(self.leases.config.stateless_class);
-        let Some(class) = class else {
-            self.leases.counters.unknown += 1;
-            return;
-        };
+        let client = client(relayed, heard);
+        let Some(class) = self.leases.stateless(client.as_ref()) else { return };
         let mut reply = self.reply(relayed, kind::REPLY);
         put_options(&mut reply, message, self.leases.class_of(class));
         self.say(relayed, heard, reply);

@@ -20,14 +20,16 @@ impl Writer {
         Writer([&[kind, hops][..], &link.octets(), &peer.octets()].concat())
     }
 
-    /// Appends an option. What would make the message longer than one may be is left out.
-    pub fn put(&mut self, code: u16, value: &[u8]) {
-        if let Ok(len) = u16::try_from(value.len())
-            && self.0.len() + 4 + value.len() <= LEN_MAX
-        {
-            self.0.extend([code.to_be_bytes(), len.to_be_bytes()].concat());
+    /// Appends an option; false where it would make the message longer than one may be.
+    pub fn put(&mut self, code: u16, value: &[u8]) -> bool {
+        let fits = self.0.len() + 4 + value.len() <= LEN_MAX;
+        if fits {
+            // What fits is shorter than a length can tell.
+            let head = [code.to_be_bytes(), (value.len() as u16).to_be_bytes()];
+            self.0.extend(head.as_flattened());
             self.0.extend(value);
         }
+        fits
     }
 
     /// Appends an identity association that has something, or says why not.
@@ -49,21 +51,15 @@ impl Writer {
         match kind {
             Kind::Delegated => {
                 let value = [&times[..], &[prefix.bits()], &address.octets()].concat();
-                self.put(code::IA_PREFIX, &value);
+                self.put(code::IA_PREFIX, &value)
             }
             _ => self.put(code::IA_ADDRESS, &[&address.octets()[..], &times].concat()),
-        }
+        };
     }
 
     /// Appends a status, with its words.
     pub fn status(&mut self, status: u16, words: &str) {
         self.put(code::STATUS, &[&status.to_be_bytes()[..], words.as_bytes()].concat());
-    }
-
-    /// Bytes that were written.
-    #[expect(clippy::len_without_is_empty, reason = "a message begins with something")]
-    pub fn len(&self) -> usize {
-        self.0.len()
     }
 
     /// The bytes.

@@ -11,7 +11,8 @@ use pcap_file::pcap::{PcapPacket, PcapWriter};
 use protocol_dhcp::framed::emit;
 use protocol_dhcp::v4::Mode;
 use protocol_dhcp::v6::relay::Addresses;
-use protocol_dhcp::{Line, Mac, Said, v4, v6};
+use protocol_dhcp::{Line, Said, v4, v6};
+use wire::MacAddr;
 
 use crate::client4::{DISCOVER, INFORM, Message4, REQUEST};
 use crate::client6::{self, Message6, RELEASE, RENEW, SOLICIT, association};
@@ -60,7 +61,7 @@ fn tshark_has_nothing_to_say_against_it() {
 }
 
 fn framed(said: impl IntoIterator<Item = Said>, port: u16) -> Vec<Vec<u8>> {
-    said.into_iter().map(|said| emit(Mac(MAC), &said, port).expect("a frame")).collect()
+    said.into_iter().map(|said| emit(MacAddr(MAC), &said, port).expect("a frame")).collect()
 }
 
 fn of_version_4() -> Vec<Vec<u8>> {
@@ -111,7 +112,7 @@ fn of_relays() -> Vec<Vec<u8>> {
     );
     lines.hear(7, MAC, ANYBODY, Message4::new(DISCOVER, 5, MAC).with(55, &[1, 3]).bytes());
     let said = |from, to, port, bytes| {
-        let mac = Mac(MAC);
+        let mac = MacAddr(MAC);
         Said { line: Line(0), mac, from, to, port, bytes }
     };
     let mut frames = Vec::new();

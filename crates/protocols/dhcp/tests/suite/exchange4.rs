@@ -4,7 +4,8 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use protocol_dhcp::v4::Server;
-use protocol_dhcp::{Access, Command, Mac, Report, Source, Why};
+use protocol_dhcp::{Access, Command, Report, Source, Why};
+use wire::MacAddr;
 
 use crate::client4::{ACK, DECLINE, DISCOVER, INFORM, Message4, NAK, OFFER, RELEASE, REQUEST};
 use crate::lines::{ANYBODY, GRANT, Lines, MAC, SERVER, config4, prefix};
@@ -49,7 +50,7 @@ fn a_client_is_led_from_discover_to_release_by_these_bytes() {
     let mut lines = lines();
     send(&mut lines, &discover(0x1234));
     let said = lines.only();
-    assert_eq!((said.mac, said.to, said.port), (Mac(MAC), [10, 0, 0, 8].into(), 68));
+    assert_eq!((said.mac, said.to, said.port), (MacAddr(MAC), [10, 0, 0, 8].into(), 68));
     // What RFC 2131 table 3 and RFC 2132 ask for, written out.
     let mut wanted = vec![2, 1, 6, 0, 0, 0, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 8];
     wanted.extend([0; 8]);
@@ -90,7 +91,7 @@ fn nothing_is_offered_before_the_owner_accepts_and_nothing_acknowledged_before_i
     let [Report::Wanted(lease, client, words)] = &lines.reports[..] else {
         panic!("{:?}", lines.reports)
     };
-    assert_eq!((client.line.0, client.mac), (1, Mac(MAC)));
+    assert_eq!((client.line.0, client.mac), (1, MacAddr(MAC)));
     assert_eq!((&words.host_name[..], &words.vendor_class[..]), (&b"host"[..], &b"vendor"[..]));
     assert_eq!((words.wish, lines.said.len()), (Some(prefix("10.0.0.12", 32)), 0));
     let lease = *lease;
@@ -151,7 +152,7 @@ fn a_lease_is_renewed_rebound_and_ends_by_time() {
     lines.hear(1, MAC, ends, renewal.bytes());
     let said = lines.only();
     let ack = Message4::read(&said.bytes);
-    assert_eq!((said.to, said.mac), (address.into(), Mac(MAC)), "unicast");
+    assert_eq!((said.to, said.mac), (address.into(), MacAddr(MAC)), "unicast");
     assert_eq!((ack.kind(), ack.ciaddr, ack.yiaddr), (ACK, address, address));
     assert!(matches!(lines.reports.last(), Some(Report::Renewed(_))), "it does not come up anew");
     lines.pass(Duration::from_secs(599));
@@ -161,7 +162,7 @@ fn a_lease_is_renewed_rebound_and_ends_by_time() {
     assert_eq!(gone(&lines).map(|gone| gone.1), Some(Why::Expired));
     send(&mut lines, &renewal);
     let said = lines.only();
-    assert_eq!((Message4::read(&said.bytes).kind(), said.mac), (NAK, Mac::BROADCAST));
+    assert_eq!((Message4::read(&said.bytes).kind(), said.mac), (NAK, MacAddr::BROADCAST));
 }
 
 #[test]
@@ -287,7 +288,7 @@ fn answers_go_where_the_client_takes_them() {
     message.flags = 0x8000;
     send(&mut lines, &message);
     let said = lines.only();
-    assert_eq!((said.mac, said.to), (Mac::BROADCAST, [255u8; 4].into()));
+    assert_eq!((said.mac, said.to), (MacAddr::BROADCAST, [255u8; 4].into()));
     assert_eq!(Message4::read(&said.bytes).flags, 0x8000);
 }
 
@@ -307,6 +308,23 @@ fn the_same_client_on_another_line_is_another_one() {
     lines.command(Command::End(lease));
     assert_eq!(gone(&lines).map(|gone| (gone.1, gone.2)), Some((Why::Ended, true)));
     assert_eq!(lines.machine.leases(), 1);
+}
+
+#[test]
+fn two_hosts_of_a_line_that_call_themselves_the_same_are_two_clients() {
+    let mut lines = lines();
+    let first = bound(&mut lines);
+    let mac = [2, 0, 0, 0, 0, 10];
+    let other = |message: Message4| Message4 { chaddr: mac, ..message };
+    send(&mut lines, &other(discover(2)));
+    let second = Message4::read(&lines.only().bytes).yiaddr;
+    assert_ne!(first, second);
+    send(&mut lines, &other(request(2, first)));
+    assert_eq!(Message4::read(&lines.only().bytes).kind(), NAK, "it is another's");
+    let mut release = Message4::new(RELEASE, 3, mac).with(61, &[1, 2, 0, 0, 0, 0, 9]);
+    release.ciaddr = first;
+    send(&mut lines, &release);
+    assert_eq!((lines.machine.counters().unknown, lines.machine.leases()), (1, 2));
 }
 
 #[test]

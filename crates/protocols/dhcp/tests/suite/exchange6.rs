@@ -147,6 +147,19 @@ fn associations_live_by_themselves() {
 }
 
 #[test]
+fn two_hosts_of_a_line_that_call_themselves_the_same_are_two_clients() {
+    let mut lines = lines();
+    let known = bound(&mut lines);
+    let mac = [2, 0, 0, 0, 0, 10];
+    lines.hear(1, mac, ANYBODY6, to_us(both(RELEASE, Some(known))).bytes());
+    assert_eq!(only(&mut lines).status(3), Some(3), "NoBinding");
+    lines.hear(1, mac, ANYBODY6, to_us(both(REQUEST, Some(known))).bytes());
+    let other = only(&mut lines).address().expect("another address").0;
+    assert_ne!(other, known.0);
+    assert_eq!(lines.machine.leases(), 2);
+}
+
+#[test]
 fn who_is_not_known_has_no_binding() {
     let mut lines = lines();
     let known = (octets("2001:db8:1::8"), octets("2001:db8:100::"));

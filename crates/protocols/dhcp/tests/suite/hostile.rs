@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol_dhcp::{Access, Counters, Rate, Rates, fuzz, v4, v6};
+use protocol_dhcp::{Access, Counters, Rate, Rates, Secret, fuzz, v4, v6};
 use protocol_kit::Random;
 
 use crate::client4::{ACK, DISCOVER, Message4, NAK, OFFER, REQUEST};
@@ -195,17 +195,20 @@ fn every_limit_has_its_counter() {
     };
     let one = Rate { per_second: 1, burst: 2 };
     let mut macs = lines(&|config| config.rates.mac = one);
+    let mut elsewhere = lines(&|config| config.rates.mac = one);
     let mut all = lines(&|config| config.rates.all = one);
     let mut full = lines(&|config| config.leases_max = 2);
     let mut busy = lines(&|config| config.waiting_max = 2);
     busy.grant = None;
     for line in 0..3 {
-        hear(&mut macs, line, 1);
+        hear(&mut macs, 0, 1);
+        hear(&mut elsewhere, line, 1);
         hear(&mut all, line, line as u8);
         hear(&mut full, line, line as u8);
         hear(&mut busy, line, line as u8);
     }
     assert_eq!(macs.machine.counters().rate_mac, 1);
+    assert_eq!(elsewhere.machine.counters().rate_mac, 0, "of a line, not of all");
     assert_eq!(all.machine.counters().rate_all, 1);
     assert_eq!((full.machine.counters().full, full.machine.leases()), (1, 2));
     assert_eq!((busy.machine.counters().busy, busy.machine.leases()), (1, 2));
@@ -213,4 +216,15 @@ fn every_limit_has_its_counter() {
     macs.pass(Duration::from_secs(1));
     hear(&mut macs, 0, 1);
     assert_eq!(macs.machine.counters().rate_mac, 1);
+}
+
+#[test]
+fn nothing_shows_the_secret() {
+    let mut config = config4();
+    config.seed = Secret(0x5eed_5eed_5eed_5eed);
+    let digits = 0x5eed_5eed_5eed_5eed_u64.to_string();
+    let server = v4::Server::new(config.clone(), SERVER.into()).expect("a server");
+    for shown in [format!("{config:?}"), format!("{server:?}")] {
+        assert!(!shown.contains(&digits) && !shown.contains("Keyed"), "{shown:.400}");
+    }
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use protocol_dhcp::{Access, Config, Kind, LeaseId, NotRestored, Report, v4, v6};
 use protocol_kit::{Random, Time};
+use tables::meter::Meter;
+use tables::tagged::Tagged;
+use tables::wheel::Wheel;
 
 use crate::client4::{ACK, DISCOVER, Message4, NAK, REQUEST};
 use crate::client6::{Message6, RENEW, REQUEST as REQUEST6, association};
@@ -120,6 +123,20 @@ impl PollAll for v4::Server {
     fn poll_all(&mut self) -> usize {
         use protocol_kit::Machine;
         std::iter::from_fn(|| self.poll(Time::ZERO)).count()
+    }
+}
+
+#[test]
+fn what_is_allocated_for_the_index_is_counted() {
+    for leases_max in [1, 21, 1000] {
+        let mut config = config4();
+        (config.leases_max, config.rates.places) = (leases_max, 2);
+        let server = v4::Server::new(config, SERVER.into()).expect("a server");
+        let index = Tagged::with_capacity(leases_max as usize).expect("memory").bytes();
+        let wheel = Wheel::new(leases_max as usize, 27).bytes();
+        // Two meters of lines, and two of MAC addresses.
+        let rest = wheel + server.pools().bytes() + 4 * size_of::<Meter>();
+        assert_eq!(server.bytes() - rest, index, "{leases_max} leases");
     }
 }
 

@@ -1,15 +1,16 @@
 //! What tests of servers and relays share: an owner that one can hold up, and configurations.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use protocol_dhcp::v6::server::Identity;
 use protocol_dhcp::{
-    Access, Class, Command, Config, Grant, Heard, Kind, Line, Mac, PoolConfig, Prefix, Report,
-    Said, Source,
+    Access, Class, Command, Config, Grant, Heard, Kind, Line, PoolConfig, Prefix, Report, Said,
+    Source,
 };
 use protocol_kit::{Arrival, Departure, Input, Interface, Output, Socket, Time};
+use wire::MacAddr;
 
 /// A machine with its owner.
 pub struct Lines<M> {
@@ -44,23 +45,42 @@ impl<M: Access> Lines<M> {
 
     /// A message comes from a line.
     pub fn hear(&mut self, line: u32, mac: [u8; 6], (from, to): (IpAddr, IpAddr), bytes: Vec<u8>) {
-        let heard = Heard { line: Line(line), mac: Mac(mac), from, to, bytes };
+        let heard = Heard { line: Line(line), mac: MacAddr(mac), from, to, bytes };
         self.command(Command::Heard(heard));
     }
 
     /// A datagram comes from a server.
     pub fn answer(&mut self, from: IpAddr, bytes: &[u8]) {
-        let port = M::PORT;
+        self.answer_from((from, M::PORT).into(), bytes);
+    }
+
+    /// The same from any port.
+    pub fn answer_from(&mut self, from: SocketAddr, bytes: &[u8]) {
         let arrival = Arrival::Datagram {
             socket: Socket(0),
             interface: Interface(1),
-            from: (from, port).into(),
+            from,
             to: Ipv4Addr::UNSPECIFIED.into(),
             ttl: 64,
             bytes,
         };
         self.machine.input(self.now, Input::Arrival(arrival));
         self.settle();
+    }
+
+    /// The socket to servers is gone.
+    pub fn fail(&mut self) {
+        self.machine.input(self.now, Input::Arrival(Arrival::Failed { socket: Socket(0) }));
+        self.settle();
+    }
+
+    /// The servers that were told to be silent, and to be back.
+    pub fn turns(&self) -> Vec<(u16, bool)> {
+        let all = self.reports.iter().filter_map(|report| match report {
+            Report::Server(place, answers) => Some((*place, *answers)),
+            _ => None,
+        });
+        all.collect()
     }
 
     pub fn command(&mut self, command: Command) {

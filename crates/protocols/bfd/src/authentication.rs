@@ -12,6 +12,7 @@
 use std::ops::RangeInclusive;
 
 use md5::{Digest, Md5};
+use protocol_kit::is_equal;
 use sha1::Sha1;
 
 /// How packets are authenticated.
@@ -159,12 +160,6 @@ impl Algorithm {
             Md5::new().chain_update(packet).chain_update(&padded[..MD5_LEN]).finalize().to_vec()
         }
     }
-}
-
-/// Compares two secrets in a time that does not depend on where they differ.
-fn is_equal(one: &[u8], other: &[u8]) -> bool {
-    let differing = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
-    one.len() == other.len() && std::hint::black_box(differing) == 0
 }
 
 const MD5_LEN: usize = 16;

@@ -13,13 +13,16 @@
 //! driver that was held up takes no session down. The same inputs at the same times yield the same
 //! outputs, on real sockets and in a simulation.
 //!
-//! The files in reading order: [`time`], [`random`], [`endpoint`] for interfaces and streams,
-//! [`network`] with what arrives and departs, [`shown`] to operators, [`machine`], [`several`]
-//! machines as one, [`protocol`] for the list. Nothing here knows a protocol.
+//! The files in reading order: [`time`], [`random`], [`equal`] for secrets, [`endpoint`] for
+//! interfaces and streams, [`network`] with what arrives and departs, [`shown`] to operators,
+//! [`machine`], [`several`] machines as one, [`protocol`] for the list. Nothing here knows a
+//! protocol.
 
 pub mod time;
 
 pub mod random;
+
+pub mod equal;
 
 pub mod endpoint;
 
@@ -36,6 +39,7 @@ pub mod protocol;
 pub use bytes::Bytes;
 
 pub use endpoint::{Endpoint, Interface, Secret, StreamOptions, Tls};
+pub use equal::is_equal;
 pub use machine::{Input, Machine, Output};
 pub use network::{Arrival, Departure, FileOpening, Kept, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;

@@ -1,4 +1,4 @@
-//! The peer proves who it is: the side that asks, of PAP (RFC 1334 section 2) and CHAP (RFC 1994).
+//! The side that asks the peer to authenticate, of PAP (RFC 1334 section 2) and CHAP (RFC 1994).
 //!
 //! ```text
 //!  PAP    | peer id length | peer id | password length | password |   1, Authenticate-Request
@@ -7,15 +7,16 @@
 //!         | message |                                                 3 Success, 4 Failure
 //! ```
 
+use std::fmt;
+
 use protocol_kit::{Secret, Time};
 
 use crate::config::{Method, NAME_MAX};
 use crate::control::Credentials;
 use crate::outbox::Outbox;
-use crate::packet::{Packet, chap, pap};
+use crate::packet::{Packet, chap, counted, pap};
 
 /// The side that asks.
-#[derive(Debug)]
 pub(crate) struct Authenticator {
     method: Method,
     stage: Stage,
@@ -31,11 +32,11 @@ pub(crate) struct Authenticator {
 
 #[derive(Debug)]
 enum Stage {
-    /// For what the peer says.
+    /// It waits for the peer.
     Waits,
-    /// For what the owner says.
+    /// It waits for the owner.
     Asked,
-    /// The same is said to a peer that asks again.
+    /// The owner has decided; a peer that asks again gets the same answer.
     Judged { is_welcome: bool, message: Vec<u8> },
 }
 
@@ -65,12 +66,12 @@ impl Authenticator {
         self.timer
     }
 
-    /// Whether the owner has welcomed the peer.
+    /// Whether the owner has accepted the peer.
     pub fn is_done(&self) -> bool {
         matches!(self.stage, Stage::Judged { is_welcome: true, .. })
     }
 
-    /// Challenges again, where that is due; false if that was often enough.
+    /// Challenges again if it is time to; false if the peer was challenged often enough.
     pub fn expire(&mut self, out: &mut Outbox<'_>) -> bool {
         if self.timer.take_if(|timer| *timer <= out.now).is_some() {
             if self.tries == 0 {
@@ -157,18 +158,22 @@ impl Authenticator {
     }
 }
 
+impl fmt::Debug for Authenticator {
+    /// The challenge is not shown: with a response it is as good as a weak secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Authenticator { method, stage, id, tries, timer, .. } = self;
+        let mut shown = f.debug_struct("Authenticator");
+        shown.field("method", method).field("stage", stage).field("id", id);
+        shown.field("tries", tries).field("timer", timer).finish_non_exhaustive()
+    }
+}
+
 /// What a packet of the peer says.
 enum Said {
     Credentials(Credentials),
     Malformed,
     /// It is no answer.
     Other,
-}
-
-/// Splits off what has its length in front of it.
-pub(crate) fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (len, rest) = bytes.split_first()?;
-    rest.split_at_checked(usize::from(*len))
 }
 
 const CHALLENGE_LEN: u8 = 16;

@@ -4,7 +4,7 @@
 /// A state (section 4.2), in the order of the RFC's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// The layer below is down, and nobody wants it.
+    /// The layer below is down, and it is not wanted.
     Initial,
     /// The layer below is down, and it is wanted.
     Starting,

@@ -10,40 +10,41 @@ use crate::packet::protocol;
 /// What many sessions have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// By which of these the peer has to prove who it is, the preferred one first; by none if there
-    /// is none.
+    /// Methods by which the peer has to authenticate, the preferred one first; empty if it need
+    /// not.
     pub requires: Vec<Method>,
     /// The name in challenges, at most 253 bytes.
     pub name: Vec<u8>,
-    /// Who this side is, if the peer may ask; a peer that asks is refused otherwise.
+    /// The identity by which this side authenticates; without one, a peer that asks it to
+    /// authenticate is refused.
     pub identity: Option<Identity>,
-    /// The least that a peer may say that it can receive, 576 to 1,492 bytes.
+    /// The least MRU that a peer may ask for, 576 to 1,492 bytes.
     pub mru_min: u16,
     /// Time until something without an answer is sent again (`Restart timer`).
     pub restart: Duration,
-    /// Longest time from the start of a session, or of its negotiation anew, until the first
-    /// network protocol is open: it includes that of the owner's answer.
+    /// Longest time from the start of a session, or of a renegotiation, until the first network
+    /// protocol is open. The time that the owner takes to answer is a part of it.
     pub setup_time: Duration,
-    /// How the peer is watched; `None` if somebody else does that.
+    /// Keepalives; `None` if the owner sends them itself.
     pub keepalive: Option<Keepalive>,
-    /// What sessions are given without asking the owner, who is asked otherwise. Only with an empty
-    /// `requires`.
+    /// What sessions are given without asking the owner; `None` if the owner is asked. Only with an
+    /// empty `requires`.
     pub network: Option<Network>,
 }
 
-/// How one side proves who it is.
+/// A method of authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Name and password, which everybody on the way can read (RFC 1334 section 2).
+    /// Name and password, which everybody on the path can read (RFC 1334 section 2).
     Pap,
     /// The hash of a challenge with a secret (RFC 1994), by MD5.
     ChapMd5,
 }
 
-/// Who this side is, where the peer asks.
+/// The identity by which this side authenticates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// By which of these it says so, the preferred one first.
+    /// Methods that it accepts, the preferred one first.
     pub methods: Vec<Method>,
     /// Its name, at most 253 bytes.
     pub name: Vec<u8>,
@@ -51,7 +52,7 @@ pub struct Identity {
     pub secret: Secret,
 }
 
-/// How a peer is watched.
+/// How often the peer has to show that it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
     /// Time between two Echo-Requests.
@@ -72,13 +73,13 @@ pub struct Network {
 /// What a session is given of IPv4 (RFC 1332, 1877).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V4 {
-    /// The address of this side; 0.0.0.0 to be given one by the peer.
+    /// The address of this side; 0.0.0.0 if the peer chooses it.
     pub local: Ipv4Addr,
-    /// The address of the peer; 0.0.0.0 for what the peer says.
+    /// The address of the peer; 0.0.0.0 if the peer chooses it.
     pub remote: Ipv4Addr,
-    /// The servers of names that a peer is told that asks for them.
+    /// The DNS servers that are given to a peer which asks for them.
     pub dns: [Option<Ipv4Addr>; 2],
-    /// Whether the peer is asked for servers of names.
+    /// Whether the peer is asked for DNS servers.
     pub asks_dns: bool,
 }
 
@@ -87,7 +88,7 @@ pub struct V4 {
 pub struct V6 {
     /// The interface identifier of this side; 0 for a random one.
     pub local: u64,
-    /// That of the peer; 0 for what the peer says.
+    /// That of the peer, which may have no other one; 0 if the peer chooses it.
     pub remote: u64,
 }
 
@@ -98,9 +99,9 @@ pub enum Unusable {
     #[error("the session exists already or does not, or its number is above the limit")]
     Session,
     /// An answer to a question that is not open.
-    #[error("nobody has asked this question, or not any more")]
+    #[error("this question was not asked, or is not open any more")]
     Question,
-    /// The greatest unit that the link carries.
+    /// An MRU, or its minimum, that cannot be used.
     #[error("an MRU is 576 to 9,192 bytes, and not below `mru_min`, which is 576 to 1,492")]
     Mru,
     /// A name or secret that does not fit.
@@ -109,7 +110,10 @@ pub enum Unusable {
     /// A time of zero, or no failure that ends a session.
     #[error("times are 10 ms at least, and a keepalive has 1 to 255 failures")]
     Time,
-    /// Whoever has to prove who it is cannot be given anything before.
+    /// The same interface identifier for both sides.
+    #[error("the interface identifiers of both sides differ, or are 0 for random ones")]
+    Identifier,
+    /// A peer that has to authenticate is given nothing before it has.
     #[error("`network` is given without asking, so it goes with an empty `requires` alone")]
     Network,
 }
@@ -151,12 +155,20 @@ impl Config {
         if self.network.is_some() && !self.requires.is_empty() {
             return Err(Unusable::Network);
         }
-        Ok(())
+        self.network.map_or(Ok(()), |network| network.check())
+    }
+}
+
+impl Network {
+    /// Checks what a session is to be given.
+    pub(crate) fn check(&self) -> Result<(), Unusable> {
+        let is_same = |v6: V6| v6.local != 0 && v6.local == v6.remote;
+        if self.v6.is_some_and(is_same) { Err(Unusable::Identifier) } else { Ok(()) }
     }
 }
 
 impl Default for V4 {
-    /// All of it is wanted of the peer, but for servers of names.
+    /// The peer decides on both addresses, and is not asked for DNS servers.
     fn default() -> V4 {
         let [local, remote] = [Ipv4Addr::UNSPECIFIED; 2];
         V4 { local, remote, dns: [None; 2], asks_dns: false }

@@ -1,12 +1,14 @@
 //! What the owner of sessions says to the machine, and hears.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use md5::{Digest, Md5};
-use protocol_kit::Secret;
+use protocol_kit::{Secret, is_equal};
 
 use crate::config::{Config, Network, Unusable};
+use crate::redact::redact;
 
 /// What an owner says.
 #[derive(Clone, Debug)]
@@ -35,7 +37,7 @@ pub enum Command {
         /// The session.
         session: u32,
     },
-    /// The peer does not answer any more, as whoever watches it has found out.
+    /// The peer does not answer any more, as the owner's own keepalives have shown.
     Lost {
         /// The session.
         session: u32,
@@ -47,20 +49,20 @@ pub enum Command {
     },
 }
 
-/// What becomes of a peer that has said who it is.
+/// What the owner decides on a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is welcome, with these addresses.
+    /// The peer is accepted, with these addresses.
     Accept(Network),
-    /// It is not.
+    /// The peer is refused.
     Reject {
         /// What the peer is told, at most 253 bytes.
         message: Vec<u8>,
     },
 }
 
-/// What an owner hears.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an owner hears. In debug output the secrets of payloads are overwritten.
+#[derive(Clone, PartialEq, Eq)]
 pub enum Report {
     /// A payload is to be sent to the peer.
     Send {
@@ -69,8 +71,8 @@ pub enum Report {
         /// The Protocol field and what follows.
         payload: Vec<u8>,
     },
-    /// Somebody wants in. Until the answer the session waits. Whatever the owner has to set up for
-    /// the session it sets up before it answers: the peer counts itself as up soon after.
+    /// A peer asks for access, and the session waits for the answer. The owner sets up what the
+    /// session needs before it answers, because the peer counts itself as up soon after.
     Asked {
         /// The session.
         session: u32,
@@ -78,7 +80,7 @@ pub enum Report {
         question: u32,
         /// The link to the peer.
         link: Link,
-        /// How it says who it is.
+        /// How the peer has authenticated.
         credentials: Credentials,
     },
     /// Packets of IPv4 may pass.
@@ -98,7 +100,7 @@ pub enum Report {
         link: Link,
         /// The interface identifier of this side.
         local: u64,
-        /// That of the peer.
+        /// That of the peer; 0 if it is given none and has not asked for one.
         remote: u64,
     },
     /// Packets of IPv4 may not pass any more.
@@ -112,7 +114,7 @@ pub enum Report {
         session: u32,
     },
     /// The session is not up any more: nothing passes, an open question is void, and what was
-    /// answered counts no more. With [`Reason::Renegotiated`] it begins anew, else it ends.
+    /// answered counts no more. It ends, but after [`Reason::Renegotiated`], when it begins again.
     Down {
         /// The session.
         session: u32,
@@ -153,14 +155,15 @@ pub struct V4Agreed {
     pub local: Ipv4Addr,
     /// The address of the peer; 0.0.0.0 if neither side has one for it.
     pub remote: Ipv4Addr,
-    /// Servers of names that the peer has told.
+    /// DNS servers that the peer has given.
     pub dns: [Option<Ipv4Addr>; 2],
 }
 
-/// How a peer says who it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How a peer has authenticated. Debug output has the name alone: a weak secret can be guessed by a
+/// challenge and its response.
+#[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
-    /// Not at all: nobody has asked it.
+    /// Not at all: it was not asked to.
     None,
     /// By PAP.
     Pap {
@@ -185,37 +188,37 @@ pub enum Credentials {
 /// Why a session went down or is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// The owner wanted it.
+    /// The owner has ended it.
     Closed,
     /// The owner has said that the link is gone.
     LinkDown,
-    /// The peer wanted it.
+    /// The peer has ended it.
     Terminated,
-    /// The peer negotiates anew.
+    /// The peer renegotiates.
     Renegotiated,
-    /// The peer has negotiated anew too often.
+    /// The peer has renegotiated too often.
     Restless,
     /// The peer does not answer requests of LCP.
     Unanswered,
-    /// Both sides ask, refuse and ask again without end.
+    /// Both sides do not come to an agreement.
     Diverged,
     /// What is sent comes back: the link ends in a loop.
     Looped,
-    /// The peer does not know LCP, or not what LCP needs.
+    /// The peer rejects LCP, or a part of it that is needed.
     Rejected,
-    /// The peer does not want to prove who it is, by no method that is required.
+    /// The peer refuses each method of authentication that is required.
     Unproven,
-    /// The peer was asked who it is, and has not said it in time.
+    /// The peer has not authenticated in time.
     Unauthenticated,
     /// The owner has not answered in time.
     Unjudged,
-    /// The owner does not want the peer.
+    /// The owner has refused the peer.
     Refused,
-    /// The peer does not want this side, or has not asked it who it is in time.
+    /// The peer has refused this side, or has not decided on it in time.
     NotWelcome,
     /// No network protocol came up, or none is left.
     NoNetwork,
-    /// The peer has not answered Echo-Requests, or is lost as the owner says.
+    /// The peer has not answered Echo-Requests, or the owner has said that it is lost.
     Silent,
 }
 
@@ -237,7 +240,7 @@ pub struct View {
 pub enum Phase {
     /// LCP is negotiated.
     Establish,
-    /// One side or both say who they are, or the owner is asked.
+    /// One side or both authenticate, or the owner is asked.
     Authenticate,
     /// Network protocols are negotiated, or open.
     Network,
@@ -267,7 +270,64 @@ impl Credentials {
     }
 }
 
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let method = match self {
+            Credentials::None => return f.write_str("None"),
+            Credentials::Pap { .. } => "Pap",
+            Credentials::Chap { .. } => "Chap",
+        };
+        let name = String::from_utf8_lossy(self.name());
+        f.debug_struct(method).field("name", &name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct(self.name());
+        shown.field("session", &self.session());
+        match self {
+            Report::Send { payload, .. } => {
+                let mut payload = payload.clone();
+                redact(&mut payload);
+                shown.field("payload", &payload)
+            }
+            Report::Asked { question, link, credentials, .. } => {
+                shown.field("question", question).field("link", link);
+                shown.field("credentials", credentials)
+            }
+            Report::V4Up { link, addresses, .. } => {
+                shown.field("link", link).field("addresses", addresses)
+            }
+            Report::V6Up { link, local, remote, .. } => {
+                shown.field("link", link).field("local", local).field("remote", remote)
+            }
+            Report::Down { reason, .. } | Report::Ended { reason, .. } => {
+                shown.field("reason", reason)
+            }
+            Report::Refused { why, .. } => shown.field("why", why),
+            Report::V4Down { .. } | Report::V6Down { .. } => &mut shown,
+        };
+        shown.finish()
+    }
+}
+
 impl Report {
+    /// The name of the variant, which debug output begins with.
+    fn name(&self) -> &'static str {
+        match self {
+            Report::Send { .. } => "Send",
+            Report::Asked { .. } => "Asked",
+            Report::V4Up { .. } => "V4Up",
+            Report::V6Up { .. } => "V6Up",
+            Report::V4Down { .. } => "V4Down",
+            Report::V6Down { .. } => "V6Down",
+            Report::Down { .. } => "Down",
+            Report::Ended { .. } => "Ended",
+            Report::Refused { .. } => "Refused",
+        }
+    }
+
     /// The session that it is about.
     pub fn session(&self) -> u32 {
         match *self {
@@ -293,11 +353,6 @@ pub fn chap_response(id: u8, secret: &[u8], challenge: &[u8]) -> [u8; 16] {
     hash.finalize().into()
 }
 
-fn is_equal(one: &[u8], other: &[u8]) -> bool {
-    let differing = one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));
-    one.len() == other.len() && std::hint::black_box(differing) == 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,5 +374,27 @@ mod tests {
             }
         }
         assert!(!Credentials::None.prove(b""));
+    }
+
+    #[test]
+    fn debug_output_has_no_secret() {
+        let (name, challenge, response) = (b"me".to_vec(), [0xab; 16], [0xcd; 16]);
+        let chap = Credentials::Chap { name: name.clone(), id: 7, challenge, response };
+        let pap = Credentials::Pap { name, password: Secret(b"secret".to_vec()) };
+        let link = Link { mtu: 1492, magic: 1, peer_magic: 2 };
+        let asked = |credentials| Report::Asked { session: 5, question: 1, link, credentials };
+        let login = b"\xc0\x23\x01\x01\x00\x0e\x02me\x06secret";
+        let rejected = [&b"\xc0\x21\x08\x01\x00\x14"[..], login].concat();
+        let send = |payload| Report::Send { session: 5, payload };
+        let secrets = [format!("{:?}", &b"secret"[..]), "171, 171".into(), "205, 205".into()];
+        let reports = [asked(chap), asked(pap), send(login.to_vec()), send(rejected)];
+        for shown in reports.map(|report| format!("{report:?}")) {
+            assert!(shown.contains("session: 5"), "{shown}");
+            for secret in &secrets {
+                assert!(!shown.contains(secret.trim_matches(['[', ']'])), "{secret} in {shown}");
+            }
+        }
+        let report = Report::Down { session: 5, reason: Reason::Silent };
+        assert_eq!(format!("{report:?}"), "Down { session: 5, reason: Silent }");
     }
 }

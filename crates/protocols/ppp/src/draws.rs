@@ -1,4 +1,4 @@
-//! Random numbers that nobody can guess: magic numbers, challenges, interface identifiers.
+//! Random numbers that cannot be guessed: magic numbers, challenges, interface identifiers.
 
 /// A generator of a secret seed: each number is the keyed hash (BLAKE3) of a count.
 #[derive(Clone)]
@@ -27,8 +27,8 @@ impl Draws {
         u32::from_be_bytes(self.bytes()).max(1)
     }
 
-    /// Returns an interface identifier that is not 0 and not unique in all the world (RFC 5072
-    /// section 4.1).
+    /// Returns an interface identifier that is not 0, and does not claim to be globally unique (RFC
+    /// 5072 section 4.1).
     pub fn interface_id(&mut self) -> u64 {
         (u64::from_be_bytes(self.bytes()) & !UNIVERSAL).max(1)
     }
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Draws {
     }
 }
 
-/// The bit of an identifier that says that it is unique in all the world.
+/// The bit of an identifier that says that it is globally unique.
 const UNIVERSAL: u64 = 0x0200_0000_0000_0000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The options of the Internet Protocol Control Protocol (RFC 1332, and 1877 for servers of names).
+//! The options of the Internet Protocol Control Protocol (RFC 1332, and RFC 1877 for DNS servers).
 
 use std::net::Ipv4Addr;
 
@@ -13,9 +13,9 @@ use crate::packet::protocol;
 #[derive(Debug)]
 pub(crate) struct Ipcp {
     given: V4,
-    /// The address of this side, also 0.0.0.0; `None` if the peer does not want to hear of it.
+    /// The address of this side, also 0.0.0.0; `None` if the peer has rejected the option.
     own: Option<Ipv4Addr>,
-    /// Servers of names that are asked for.
+    /// DNS servers that are asked for.
     dns: [Option<Ipv4Addr>; 2],
     /// The address that the peer has.
     peer: Ipv4Addr,
@@ -64,6 +64,9 @@ impl Layer for Ipcp {
         let V4 { remote, dns, .. } = self.given;
         let (mut peer, mut has_address) = (remote, false);
         for option in options.iter() {
+            if judgement.reject_repeated(option) {
+                continue;
+            }
             let value: Option<[u8; 4]> = option.array();
             let value = value.map_or(Ipv4Addr::UNSPECIFIED, Ipv4Addr::from);
             if option.kind == kind::ADDRESS {
@@ -102,7 +105,7 @@ impl Layer for Ipcp {
             if let Some(server) = place.and_then(|place| self.dns[place].as_mut()) {
                 *server = value;
             }
-            // The own address is nobody else's choice unless it was asked for.
+            // The peer does not choose the own address, unless it was asked for one.
             let is_wanted = self.given.local.is_unspecified() && !value.is_unspecified();
             if option.kind == kind::ADDRESS && is_wanted {
                 self.own = Some(value);
@@ -134,6 +137,6 @@ impl Layer for Ipcp {
 pub(crate) mod kind {
     /// IP-Address.
     pub const ADDRESS: u8 = 3;
-    /// The first and the second server of names.
+    /// The first and the second DNS server.
     pub const DNS: [u8; 2] = [129, 131];
 }

@@ -13,8 +13,8 @@ pub(crate) trait Layer {
     /// refused.
     fn request(&self, options: &mut Vec<u8>);
 
-    /// Judges the options of the peer, and remembers them if they are accepted. Of what it was told
-    /// often enough nothing is asked any more (`is_last`).
+    /// Judges the options of the peer, and remembers them if they are accepted. With `is_last` the
+    /// peer has had enough Naks, and gets no other one.
     ///
     /// # Errors
     /// Why there is nothing to negotiate.
@@ -31,7 +31,7 @@ pub(crate) trait Layer {
     /// Why there is nothing to negotiate.
     fn nakked(&mut self, options: Options<'_>, draws: &mut Draws) -> Result<(), Reason>;
 
-    /// The peer does not want options of the own request at all.
+    /// The peer rejects options of the own request.
     ///
     /// # Errors
     /// Why there is nothing to negotiate.

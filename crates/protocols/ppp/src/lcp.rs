@@ -15,17 +15,17 @@ pub(crate) struct Lcp {
     config: Arc<Config>,
     /// Most bytes that the link carries.
     mru_max: u16,
-    /// What this side can receive, as it says; `None` if the peer does not want to hear of it.
+    /// The MRU that this side asks for; `None` if the peer has rejected the option.
     mru: Option<u16>,
-    /// 0 if the peer does not want to hear of it.
+    /// 0 if the peer has rejected the option.
     pub magic: u32,
-    /// By what the peer has to prove who it is.
+    /// The method by which the peer has to authenticate.
     pub asks: Option<Method>,
     /// What was accepted of the peer.
     peer: Peer,
     /// The magic number that was suggested to the peer last.
-    suggested: u32,
-    /// Times in a row that the own magic number came back.
+    suggested: Option<u32>,
+    /// Times in a row that an own magic number or suggestion came back.
     loops: u8,
 }
 
@@ -46,7 +46,7 @@ impl Lcp {
             magic: draws.magic(),
             asks,
             peer: UNASKED,
-            suggested: 0,
+            suggested: None,
             loops: 0,
         }
     }
@@ -57,27 +57,61 @@ impl Lcp {
         Link { mtu, magic: self.magic, peer_magic: self.peer.magic }
     }
 
-    /// By what this side has to prove who it is.
+    /// The method by which this side has to authenticate.
     pub fn is_asked(&self) -> Option<Method> {
         self.peer.asks
     }
 
-    /// Judges the magic number of the peer (section 6.4): the own one says that the link ends in a
-    /// loop, if it comes back again and again.
-    fn judge_magic(&mut self, magic: u32, draws: &mut Draws) -> Result<Option<u32>, Reason> {
-        if magic != 0 && magic != self.magic {
+    /// Whether a request bears the own magic number (section 6.4): it may be the own request.
+    ///
+    /// # Errors
+    /// [`Reason::Looped`] if that comes back so often that it is no chance.
+    fn is_own(&mut self, options: Options<'_>) -> Result<bool, Reason> {
+        let mut magics = numbers(options).filter(|magic| *magic != 0).peekable();
+        if magics.peek().is_none() {
+            return Ok(false);
+        }
+        let is_own = magics.any(|magic| magic == self.magic);
+        if is_own {
+            self.count_loop()?;
+        } else {
             self.loops = 0;
-            return Ok(None);
         }
-        if magic != 0 {
-            self.loops += 1;
-            if self.loops >= LOOPS_MAX {
-                return Err(Reason::Looped);
-            }
-        }
-        self.suggested = draws.magic();
-        Ok(Some(self.suggested))
+        Ok(is_own)
     }
+
+    fn count_loop(&mut self) -> Result<(), Reason> {
+        self.loops += 1;
+        if self.loops >= LOOPS_MAX { Err(Reason::Looped) } else { Ok(()) }
+    }
+
+    /// A magic number for the peer.
+    fn suggest(&mut self, draws: &mut Draws) -> [u8; 4] {
+        let magic = draws.magic();
+        self.suggested = Some(magic);
+        magic.to_be_bytes()
+    }
+
+    /// The method to ask for when the peer has refused one by Nak. It may offer several: the one
+    /// that this side prefers is taken, and the refused one only if there is no other. If none of
+    /// them will do it is the one behind the refused one.
+    fn instead(&self, offer: Options<'_>) -> Option<Method> {
+        let offered = |method: Method| {
+            let mut all = offer.iter().filter(|option| option.kind == kind::AUTHENTICATION);
+            all.any(|option| Method::of(option.data) == Some(method))
+        };
+        let requires = self.config.requires.iter().copied();
+        let other = requires.clone().find(|one| Some(*one) != self.asks && offered(*one));
+        let same = self.asks.filter(|one| offered(*one));
+        let behind = requires.skip_while(|one| Some(*one) != self.asks).nth(1);
+        other.or(same).or(behind)
+    }
+}
+
+/// The magic numbers of a list of options, which has one at most if its sender keeps to the rules.
+fn numbers(options: Options<'_>) -> impl Iterator<Item = u32> {
+    let magics = options.iter().filter(|option| option.kind == kind::MAGIC);
+    magics.filter_map(|option| option.array().map(u32::from_be_bytes))
 }
 
 impl Layer for Lcp {
@@ -101,11 +135,21 @@ impl Layer for Lcp {
         is_last: bool,
         draws: &mut Draws,
     ) -> Result<Verdict, Reason> {
+        if self.is_own(options)? {
+            // A Nak with another number must be sent, whatever is wrong with other options: if it
+            // comes back the link is a loop.
+            let mut nak = Vec::new();
+            put(&mut nak, kind::MAGIC, &self.suggest(draws));
+            return Ok(Verdict::Nak(nak));
+        }
         let mut judgement = Judgement::new(is_last);
         let mut peer = UNASKED;
         let methods = self.config.identity.as_ref().map_or(&[][..], |one| &one.methods);
         let methods = methods.to_vec();
         for option in options.iter() {
+            if judgement.reject_repeated(option) {
+                continue;
+            }
             match option.kind {
                 kind::MRU => match option.array().map(u16::from_be_bytes) {
                     Some(mru) if (self.config.mru_min..=self.mru_max).contains(&mru) => {
@@ -121,13 +165,10 @@ impl Layer for Lcp {
                     (_, Some(method)) => judgement.nak(option, method.value()),
                     (_, None) => judgement.reject(option),
                 },
-                kind::MAGIC => {
-                    let magic = option.array().map_or(0, u32::from_be_bytes);
-                    match self.judge_magic(magic, draws)? {
-                        None => peer.magic = magic,
-                        Some(other) => judgement.nak(option, &other.to_be_bytes()),
-                    }
-                }
+                kind::MAGIC => match option.array().map_or(0, u32::from_be_bytes) {
+                    0 => judgement.nak(option, &self.suggest(draws)),
+                    magic => peer.magic = magic,
+                },
                 _ => judgement.reject(option),
             }
         }
@@ -139,6 +180,7 @@ impl Layer for Lcp {
     }
 
     fn nakked(&mut self, options: Options<'_>, draws: &mut Draws) -> Result<(), Reason> {
+        let (mut is_unproven, mut has_magic) = (false, false);
         for option in options.iter() {
             match option.kind {
                 kind::MRU => {
@@ -146,24 +188,20 @@ impl Layer for Lcp {
                     let can_be = self.config.mru_min..=self.mru_max;
                     self.mru = self.mru.and(mru.filter(|mru| can_be.contains(mru))).or(self.mru);
                 }
-                kind::AUTHENTICATION if self.asks.is_some() => {
-                    let requires = &self.config.requires;
-                    let wanted = Method::of(option.data).filter(|one| requires.contains(one));
-                    let behind = requires.iter().skip_while(|one| Some(**one) != self.asks).nth(1);
-                    let next = wanted.or(behind.copied());
-                    self.asks = Some(next.ok_or(Reason::Unproven)?);
-                }
-                kind::MAGIC if self.magic != 0 => {
-                    let magic = option.array().map(u32::from_be_bytes);
-                    // The own suggestion is no other's.
-                    self.loops += u8::from(magic == Some(self.suggested));
-                    if self.loops >= LOOPS_MAX {
-                        return Err(Reason::Looped);
-                    }
-                    self.magic = draws.magic();
-                }
+                kind::AUTHENTICATION => is_unproven = self.asks.is_some(),
+                kind::MAGIC => has_magic = self.magic != 0,
                 _ => {}
             }
+        }
+        if is_unproven {
+            self.asks = Some(self.instead(options).ok_or(Reason::Unproven)?);
+        }
+        if has_magic {
+            // A peer would not suggest the very number that this side has suggested.
+            if numbers(options).any(|magic| Some(magic) == self.suggested) {
+                self.count_loop()?;
+            }
+            self.magic = draws.magic();
         }
         Ok(())
     }

@@ -5,17 +5,19 @@
 //!                 |  wheel of timers          |  negotiation by one automaton, with options
 //!  Report  <------+---------------------------+  authenticator asks, prover is asked
 //! ```
-//! The files in reading order: [`packet`] and [`options`] are the codec, [`automaton`] is the table
-//! of RFC 1661, [`draws`] are numbers that nobody can guess, [`config`] is what sessions are
-//! configured with, [`control`] is what the owner says and hears, [`counters`] counts, `outbox` is
-//! what a session has at hand, `layer` what a protocol tells the negotiation: `lcp`, `ipcp` and
-//! `ipv6cp`. `negotiation` is that of all three, `authenticator` and `prover` are both sides of
-//! PAP and CHAP, `session` joins them, `network` is its part of IPv4 and IPv6, [`machine`] has all
-//! sessions, [`redact`] hides secrets.
+//! The files in reading order: [`packet`] and [`options`] are the codec, [`redact`] hides secrets,
+//! [`automaton`] is the table of RFC 1661, [`draws`] draws numbers that cannot be guessed,
+//! [`config`] is what sessions are configured with, [`control`] is what the owner says and hears,
+//! [`counters`] counts, `outbox` is what a session may use, `layer` is what the negotiation asks of
+//! `lcp`, `ipcp` and `ipv6cp`, which have the options. `negotiation` is that of all three,
+//! `authenticator` and `prover` are both sides of PAP and CHAP, `session` joins them, `network` is
+//! its part of IPv4 and IPv6, [`machine`] has all sessions.
 
 pub mod packet;
 
 pub mod options;
+
+pub mod redact;
 
 pub mod automaton;
 
@@ -48,8 +50,6 @@ mod session;
 mod network;
 
 pub mod machine;
-
-pub mod redact;
 
 pub mod fuzz;
 

@@ -65,7 +65,7 @@ impl Machine for Ppp {
 
 impl Ppp {
     /// Creates a machine for sessions with numbers below `limit`. From the seed come challenges and
-    /// magic numbers: nobody else may know it, and no machine may have it a second time.
+    /// magic numbers: it must be secret, and no other machine may have it.
     pub fn new(limit: u32, seed: [u8; 32]) -> Ppp {
         Ppp {
             sessions: (0..limit).map(|_| None).collect(),
@@ -144,7 +144,7 @@ impl Ppp {
         self.sessions.get(session as usize)
     }
 
-    /// Does something with a session that exists, and sets its timer anew.
+    /// Does something with a session that exists, and sets its timer.
     fn with<R>(
         &mut self,
         number: u32,
@@ -171,7 +171,7 @@ impl Ppp {
 }
 
 impl Shared {
-    /// What a session has at hand.
+    /// What a session may use.
     fn outbox(&mut self, session: u32, now: Time, restart: Duration) -> Outbox<'_> {
         let Shared { reports, counters, draws, question } = self;
         Outbox { now, session, restart, reports, counters, draws, question }

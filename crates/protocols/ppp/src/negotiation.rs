@@ -1,5 +1,5 @@
-//! THE negotiation: the automaton with its timer, its counters and its packets, for LCP, IPCP and
-//! IPv6CP alike.
+//! The one negotiation of LCP, IPCP and IPv6CP: the automaton with its timer, its counters and its
+//! packets.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -10,7 +10,7 @@ use crate::control::Reason;
 use crate::layer::Layer;
 use crate::options::{Options, Verdict};
 use crate::outbox::Outbox;
-use crate::packet::{Packet, code};
+use crate::packet::{Packet, REJECTED_MAX, code};
 
 /// A protocol that is negotiated.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Negotiation<L> {
     restarts: u8,
     /// Naks sent since the last Ack.
     naks: u8,
-    /// Requests and refusals heard since it was open last.
+    /// Requests and answers heard since it was open last.
     rounds: u8,
     /// The identifier that was used last.
     id: u8,
@@ -80,13 +80,13 @@ impl<L: Layer> Negotiation<L> {
         self.timer
     }
 
-    /// The layer below is there, and this one is wanted.
+    /// The layer below is up, and this one is to open.
     pub fn begin(&mut self, out: &mut Outbox<'_>) -> Signals {
         let opened = self.happen(Event::Open, NOTHING, out);
         opened.and(self.happen(Event::Up, NOTHING, out))
     }
 
-    /// It is not wanted any more.
+    /// This layer is to close.
     pub fn close(&mut self, reason: Reason, out: &mut Outbox<'_>) -> Signals {
         let closed = self.happen(Event::Close, NOTHING, out);
         Signals { reason: Some(reason), ..closed }
@@ -105,7 +105,7 @@ impl<L: Layer> Negotiation<L> {
         Signals { reason: is_asking.then_some(Reason::Unanswered), ..signals }
     }
 
-    /// Takes in a packet that is none of LCP's own.
+    /// Takes in a packet, except those that LCP alone has.
     pub fn receive(&mut self, packet: Packet<'_>, out: &mut Outbox<'_>) -> Signals {
         if self.state <= State::Starting {
             out.counters.early += 1;
@@ -141,7 +141,7 @@ impl<L: Layer> Negotiation<L> {
         }
     }
 
-    /// The peer does not know a code or protocol; it is fatal if there is no way without.
+    /// The peer has rejected a code or protocol; `is_fatal` if the negotiation needs it.
     pub fn is_rejected(&mut self, is_fatal: bool, out: &mut Outbox<'_>) -> Signals {
         let event = if is_fatal { Event::FatallyRejected } else { Event::Rejected };
         let signals = self.happen(event, NOTHING, out);
@@ -153,7 +153,7 @@ impl<L: Layer> Negotiation<L> {
         self.happen(Event::Echo, Reply { code: code::ECHO_REPLY, id, data }, out);
     }
 
-    /// Sends a packet that is answered to nobody.
+    /// Sends a packet that answers none.
     pub fn send(&mut self, code: u8, data: &[u8], out: &mut Outbox<'_>) -> u8 {
         let id = self.next_id();
         out.send(L::PROTOCOL, Packet { code, id, data });
@@ -169,7 +169,7 @@ impl<L: Layer> Negotiation<L> {
         let ack = Reply { code: code::CONFIGURE_ACK, id, data };
         let is_repeated = self.state == State::Opened && self.accepted == Some(this);
         if is_repeated && self.repeats < REPEATS_MAX {
-            // The network has repeated it, or has lost the Ack: nothing is negotiated anew.
+            // The network has repeated it, or has lost the Ack: no renegotiation.
             self.repeats += 1;
             out.counters.repeated += 1;
             out.send(L::PROTOCOL, Packet { code: ack.code, id, data });
@@ -209,6 +209,10 @@ impl<L: Layer> Negotiation<L> {
             return Signals::default();
         }
         self.request = None;
+        // A peer that accepts every request and never sends its own would be asked without end.
+        if let Some(signals) = self.count_round(out) {
+            return signals;
+        }
         match self.layer.accepted() {
             Err(reason) => self.close(reason, out),
             Ok(()) => self.happen(Event::Ack, Reply { id, ..NOTHING }, out),
@@ -244,8 +248,8 @@ impl<L: Layer> Negotiation<L> {
         }
     }
 
-    /// Whether an answer is one to the own request. One that was answered is not answered again,
-    /// but by a state that has no request it is told that there is none.
+    /// Whether an answer is one to the own request, and the first one. In states without a request
+    /// the automaton answers it.
     fn is_asked(&mut self, id: u8, out: &mut Outbox<'_>) -> bool {
         if matches!(self.state, State::Closed | State::Stopped) {
             self.happen(Event::Ack, Reply { id, ..NOTHING }, out);
@@ -360,11 +364,8 @@ pub(crate) const TERMINATIONS_MAX: u8 = 2;
 /// Naks sent until options are rejected instead (`Max-Failure`).
 pub(crate) const FAILURES_MAX: u8 = 5;
 
-/// Requests and refusals heard until both sides count as unable to agree.
+/// Requests and answers heard until both sides count as unable to agree.
 pub(crate) const ROUNDS_MAX: u8 = 30;
 
-/// Times that an accepted request is accepted again without negotiating anew.
+/// Times that an accepted request is accepted again without renegotiation.
 const REPEATS_MAX: u8 = 3;
-
-/// Most bytes of a packet that go back as rejected: no link is smaller than that and a header.
-pub(crate) const REJECTED_MAX: usize = 512;

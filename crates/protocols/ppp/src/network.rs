@@ -10,7 +10,7 @@ use crate::packet::protocol;
 use crate::session::Session;
 
 impl Session {
-    /// Negotiates network protocols, if both sides know who the other is.
+    /// Negotiates network protocols, if authentication is done on both sides.
     pub fn begin_network(&mut self, out: &mut Outbox<'_>) {
         let is_known = self.authenticator.as_ref().is_none_or(|one| one.is_done());
         let has_proven = self.prover.as_ref().is_none_or(|one| one.is_done());
@@ -65,7 +65,8 @@ impl Session {
         if signals.is_up {
             (self.is_told, self.until) = (true, None);
         }
-        if signals.is_down && signals.reason.is_none() {
+        // Also where the peer has ended it: it may begin anew, and end it again.
+        if signals.is_down {
             self.count_reopening(out);
         }
         self.review(out);
@@ -81,7 +82,7 @@ impl Session {
         }
     }
 
-    /// The peer does not know a protocol (RFC 1661 section 5.7).
+    /// The peer has rejected a protocol (RFC 1661 section 5.7).
     pub fn lose_protocol(&mut self, number: u16, out: &mut Outbox<'_>) {
         let session = out.session;
         match number {

@@ -9,7 +9,7 @@
 //! ```
 //! The Length counts all three. A list is read whole or not at all.
 
-use crate::packet::Malformed;
+use crate::packet::{Malformed, REJECTED_MAX};
 
 /// An option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub enum Verdict {
 pub struct Judgement {
     naks: Vec<u8>,
     rejects: Vec<u8>,
+    /// A bit for each kind that was looked at.
+    seen: [u64; 4],
     /// Whether the peer was told often enough what is wanted (`Max-Failure`): then options are
     /// rejected, and none of our own is added (RFC 1661 section 4.6).
     is_last: bool,
@@ -110,15 +112,30 @@ impl Judgement {
         Judgement { is_last, ..Judgement::default() }
     }
 
-    /// An option is not wanted.
+    /// Rejects an option whose kind came before in the request: none that is known here may come
+    /// twice, and answers to many of them would be longer than the request. Returns whether it did.
+    pub fn reject_repeated(&mut self, option: ConfigOption<'_>) -> bool {
+        let (word, bit) = (usize::from(option.kind / 64), 1 << (option.kind % 64));
+        let is_repeated = self.seen[word] & bit != 0;
+        self.seen[word] |= bit;
+        if is_repeated {
+            self.reject(option);
+        }
+        is_repeated
+    }
+
+    /// Rejects an option. One that does not fit what the peer can receive is left out: the peer
+    /// will ask for it again.
     pub fn reject(&mut self, option: ConfigOption<'_>) {
-        option.put(&mut self.rejects);
+        if self.rejects.len() + OPTION_LEN + option.data.len() <= REJECTED_MAX {
+            option.put(&mut self.rejects);
+        }
     }
 
     /// An option is wanted with another value.
     pub fn nak(&mut self, option: ConfigOption<'_>, data: &[u8]) {
         match self.is_last {
-            true => option.put(&mut self.rejects),
+            true => self.reject(option),
             false => put(&mut self.naks, option.kind, data),
         }
     }
@@ -175,5 +192,18 @@ mod tests {
         assert_eq!(last.clone().verdict(), Verdict::Ack);
         last.nak(option(1), &[8]);
         assert_eq!(last.verdict(), Verdict::Reject(vec![1, 3, 7]), "as the peer wrote it");
+    }
+
+    #[test]
+    fn what_comes_twice_is_rejected_and_an_answer_is_bounded() {
+        let mut judgement = Judgement::new(false);
+        for kind in 0..=255 {
+            assert!(!judgement.reject_repeated(ConfigOption { kind, data: &[] }), "{kind}");
+            assert!(judgement.reject_repeated(ConfigOption { kind, data: &[] }), "{kind}");
+        }
+        judgement.reject(ConfigOption { kind: 1, data: &[] });
+        let Verdict::Reject(rejected) = judgement.verdict() else { panic!("not rejected") };
+        assert_eq!((rejected.len(), rejected.last()), (REJECTED_MAX, Some(&2)));
+        assert!(Options::parse(&rejected).is_ok_and(|all| all.iter().count() == 256));
     }
 }

@@ -1,4 +1,5 @@
-//! What a session has at hand while something happens to it: time, chance, and where to say it.
+//! What a session may use while it handles something: the time, random numbers, and a place for
+//! what it says.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use crate::counters::Counters;
 use crate::draws::Draws;
 use crate::packet::Packet;
 
-/// At hand while something happens to a session.
+/// What a session may use while it handles something.
 pub(crate) struct Outbox<'a> {
     pub now: Time,
     /// The session's number.

@@ -77,6 +77,13 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// Splits off what has its length in front of it, as names, passwords and values of PAP and CHAP
+/// have.
+pub(crate) fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = bytes.split_first()?;
+    rest.split_at_checked(usize::from(*len))
+}
+
 /// Numbers of protocols.
 pub mod protocol {
     /// Packets of IPv4.
@@ -149,6 +156,10 @@ pub mod chap {
 
 /// Length of a packet without data, in bytes.
 pub const HEADER_LEN: usize = 4;
+
+/// Most bytes that go back as rejected. With a header they fit the least MRU that is accepted, 576,
+/// beyond which no packet may go (RFC 1661 sections 5.6 and 5.7).
+pub(crate) const REJECTED_MAX: usize = 512;
 
 /// The law of the format: what is accepted is written back as it was read.
 ///

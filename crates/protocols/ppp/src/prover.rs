@@ -1,19 +1,22 @@
-//! This side proves who it is: the side that is asked, of PAP (RFC 1334 section 2) and CHAP (RFC
+//! The side that is asked to authenticate, of PAP (RFC 1334 section 2) and CHAP (RFC
 //! 1994).
 
 use protocol_kit::{Secret, Time};
 
-use crate::authenticator::counted;
 use crate::config::{Identity, Method};
 use crate::control::chap_response;
 use crate::outbox::Outbox;
-use crate::packet::{Packet, chap, pap};
+use crate::packet::{Packet, chap, counted, pap};
 
 /// The side that is asked.
 #[derive(Debug)]
 pub(crate) struct Prover {
     method: Method,
+    /// The identifier of what was said last.
     id: u8,
+    /// That of the first request of PAP: each has another one (RFC 1334 section 2.2.1), and an
+    /// answer to any of them counts, because all say the same. By CHAP it is that of the response.
+    first: u8,
     /// What was said last, to be said again: a request of PAP, a response of CHAP.
     said: Secret,
     tries: u8,
@@ -28,16 +31,19 @@ pub(crate) enum Heard {
     Welcome,
     /// That it is not.
     Refusal,
-    /// Nothing that changes something.
+    /// Nothing that changes anything.
     Nothing,
 }
 
 impl Prover {
-    /// Begins: by PAP this side says who it is.
+    /// Begins: by PAP this side sends name and password.
     pub fn begin(method: Method, identity: &Identity, out: &mut Outbox<'_>) -> Prover {
+        // A late answer to a request from before a renegotiation must not count.
+        let id: u8 = out.draws.bytes::<1>()[0];
         let mut this = Prover {
             method,
-            id: 0,
+            id,
+            first: id.wrapping_add(1),
             said: Secret(Vec::new()),
             tries: TRIES_MAX,
             timer: None,
@@ -64,7 +70,7 @@ impl Prover {
         self.timer
     }
 
-    /// Says it again, where that is due; false if that was often enough.
+    /// Sends it again if it is time to; false if it was sent often enough.
     pub fn expire(&mut self, out: &mut Outbox<'_>) -> bool {
         if self.timer.take_if(|timer| *timer <= out.now).is_some() {
             if self.tries == 0 {
@@ -81,7 +87,8 @@ impl Prover {
             out.counters.malformed += 1;
             return Heard::Nothing;
         };
-        let has_said = !self.said.0.is_empty() && id == self.id;
+        let is_of_those = id.wrapping_sub(self.first) <= self.id.wrapping_sub(self.first);
+        let has_said = !self.said.0.is_empty() && is_of_those;
         match (self.method, code) {
             (Method::ChapMd5, chap::CHALLENGE) => {
                 let Some((challenge, _)) = counted(data).filter(|(value, _)| !value.is_empty())
@@ -91,7 +98,7 @@ impl Prover {
                 };
                 let response = chap_response(id, &identity.secret.0, challenge);
                 self.said = Secret([&[16][..], &response, &identity.name].concat());
-                (self.id, self.tries) = (id, TRIES_MAX);
+                (self.first, self.id, self.tries) = (id, id, TRIES_MAX);
                 self.say(out);
                 Heard::Nothing
             }
@@ -117,7 +124,10 @@ impl Prover {
         self.tries = self.tries.saturating_sub(1);
         self.timer = Some(out.again());
         let code = match self.method {
-            Method::Pap => pap::REQUEST,
+            Method::Pap => {
+                self.id = self.id.wrapping_add(1);
+                pap::REQUEST
+            }
             Method::ChapMd5 => chap::RESPONSE,
         };
         out.send(self.method.protocol(), Packet { code, id: self.id, data: &self.said.0 });

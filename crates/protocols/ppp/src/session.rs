@@ -1,4 +1,4 @@
-//! A session: LCP, then who each side is, then network protocols; and its end (RFC 1661 section 3).
+//! A session: LCP, then authentication, then network protocols; and its end (RFC 1661 section 3).
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::control::{Answer, Credentials, Phase, Reason, Report, View};
 use crate::ipcp::Ipcp;
 use crate::ipv6cp::Ipv6cp;
 use crate::lcp::Lcp;
-use crate::negotiation::{Negotiation, REJECTED_MAX, Signals};
+use crate::negotiation::{Negotiation, Signals};
 use crate::outbox::Outbox;
-use crate::packet::{self, Packet, code, protocol};
+use crate::packet::{self, Packet, REJECTED_MAX, code, protocol};
 use crate::prover::{Heard, Prover};
 
 /// A session.
@@ -22,7 +22,7 @@ pub(crate) struct Session {
     pub config: Arc<Config>,
     pub phase: Phase,
     pub lcp: Negotiation<Lcp>,
-    /// The side that asks the peer who it is.
+    /// The side that asks the peer to authenticate.
     pub authenticator: Option<Box<Authenticator>>,
     /// The side that the peer asks.
     pub prover: Option<Box<Prover>>,
@@ -32,16 +32,16 @@ pub(crate) struct Session {
     pub network: Option<Network>,
     /// The question that the owner has not answered.
     pub question: Option<u32>,
-    /// Whether the owner knows of more than that there is a session.
+    /// Whether the owner was asked, or told that something is up.
     pub is_told: bool,
     /// Why it ends, if it does.
     pub reason: Option<Reason>,
     /// Until when a network protocol has to be open.
     pub until: Option<Time>,
-    /// When the peer is asked whether it is there, and how often it has not answered.
+    /// When the next Echo-Request is sent, and how many were not answered.
     pub echo: Option<Time>,
     pub unanswered: u8,
-    /// Times that something was negotiated anew.
+    /// Times that something was renegotiated.
     pub reopenings: u8,
     /// Whether it is over.
     pub is_over: bool,
@@ -121,7 +121,7 @@ impl Session {
                 let signals = self.v6.as_mut().map(|v6| v6.receive(packet, out));
                 self.hear_v6(signals.unwrap_or_default(), out);
             }
-            // Data are the owner's to forward; what comes here came too early or too late.
+            // The owner forwards data itself; what arrives here is too early or too late.
             protocol::IPV4 | protocol::IPV6 => out.counters.early += 1,
             _ => self.reject(payload, out),
         }
@@ -155,14 +155,21 @@ impl Session {
     /// The owner answers.
     ///
     /// # Errors
-    /// [`Unusable::Question`] if it was not asked that.
+    /// [`Unusable::Question`] if it was not asked that; [`Unusable::Identifier`] if both sides
+    /// would have the same one: then the question stays open.
     pub fn answer(
         &mut self,
         question: u32,
         answer: Answer,
         out: &mut Outbox<'_>,
     ) -> Result<(), Unusable> {
-        self.question.take_if(|open| *open == question).ok_or(Unusable::Question)?;
+        if self.question != Some(question) {
+            return Err(Unusable::Question);
+        }
+        if let Answer::Accept(network) = &answer {
+            network.check()?;
+        }
+        self.question = None;
         match answer {
             Answer::Accept(network) => {
                 self.network = Some(network);
@@ -219,7 +226,7 @@ impl Session {
                 data.truncate(mtu - packet::HEADER_LEN);
                 self.lcp.echo(packet.id, &data, out);
             }
-            // One that copies the number of the request is no proof of a loop, nor of a peer.
+            // Some peers copy the number of the request: that proves neither a loop nor a peer.
             code::ECHO_REPLY if own != 0 && magic == Some(own) => out.counters.looped += 1,
             code::ECHO_REPLY => self.unanswered = 0,
             code::DISCARD_REQUEST | code::IDENTIFICATION | code::TIME_REMAINING => {
@@ -306,7 +313,7 @@ impl Session {
         }
     }
 
-    /// Tells the owner that nothing passes any more, and begins all behind LCP anew.
+    /// Tells the owner that nothing passes any more, and forgets everything behind LCP.
     fn forget(&mut self, reason: Reason, out: &mut Outbox<'_>) {
         let session = out.session;
         for (is_up, report) in [
@@ -331,7 +338,7 @@ impl Session {
         out.reports.push_back(Report::Ended { session: out.session, reason });
     }
 
-    /// LCP is open: each side says who it is.
+    /// LCP is open: both sides authenticate, where that was agreed on.
     fn authenticate(&mut self, out: &mut Outbox<'_>) {
         self.phase = Phase::Authenticate;
         if let Some(keepalive) = self.config.keepalive {
@@ -346,7 +353,7 @@ impl Session {
         self.ask_or_begin(out);
     }
 
-    /// Goes on where the peer need not say who it is, or has.
+    /// Goes on if this side has authenticated or need not: asks the owner, if nobody has yet.
     fn ask_or_begin(&mut self, out: &mut Outbox<'_>) {
         if self.prover.as_ref().is_some_and(|one| !one.is_done()) {
             return;
@@ -371,7 +378,7 @@ impl Session {
         out.reports.push_back(Report::Asked { session, question, link, credentials });
     }
 
-    /// Tells the peer that its protocol is not known.
+    /// Tells the peer that its protocol is unknown.
     fn reject(&mut self, payload: &[u8], out: &mut Outbox<'_>) {
         out.counters.protocols += 1;
         let data = &payload[..payload.len().min(REJECTED_MAX)];
@@ -391,7 +398,7 @@ impl Session {
         self.lcp.send(code::ECHO_REQUEST, &magic, out);
     }
 
-    /// What has not come in time.
+    /// What was not done in time.
     fn missing(&self) -> Reason {
         let is_unproven = self.prover.as_ref().is_some_and(|one| !one.is_done());
         match self.phase {
@@ -418,7 +425,7 @@ fn read<'a>(bytes: &'a [u8], out: &mut Outbox<'_>) -> Option<Packet<'a>> {
     packet
 }
 
-/// Times that a session may negotiate something anew.
+/// Times that a session may renegotiate something.
 pub(crate) const REOPENINGS_MAX: u8 = 16;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A host that looks for a session (RFC 2516 section 5, from the side that asks).
+//! A host that asks for a session (the host's side of RFC 2516 section 5).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,9 +14,10 @@ use crate::tags::{LineIds, Tags, kind, put};
 pub struct Wanted {
     /// The service; empty for any.
     pub service: Vec<u8>,
-    /// The only access concentrator that will do, by its name; empty for any.
+    /// The name of the only access concentrator that is accepted; empty for any.
     pub concentrator: Vec<u8>,
-    /// What tells the answers to this host's process from those to others, at most 64 bytes.
+    /// What distinguishes answers to this process of the host from those to others, at most 64
+    /// bytes.
     pub host_uniq: Vec<u8>,
     /// Most bytes that PPP may carry here; above 1,492 it is asked for.
     pub max_payload: u16,
@@ -24,7 +25,7 @@ pub struct Wanted {
     pub line: Option<(Vec<u8>, Vec<u8>)>,
     /// Time until a request is sent again; it doubles with each.
     pub retry: Duration,
-    /// Requests of a kind without an answer, 1 to 16.
+    /// How often a request is sent without an answer, 1 to 16.
     pub tries: u8,
 }
 
@@ -56,16 +57,16 @@ pub enum Report {
         /// Most bytes that PPP may carry behind its Protocol field.
         max_payload: u16,
     },
-    /// There is none, or none any more.
+    /// There is no session, or not any more.
     Closed(Reason),
 }
 
 /// Why there is no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Nobody has answered.
+    /// No access concentrator has answered.
     Unanswered,
-    /// The access concentrator has none.
+    /// The access concentrator has refused it.
     Refused,
     /// The access concentrator has ended it.
     Terminated,
@@ -176,7 +177,7 @@ impl Client {
         name.is_some() && is_it && services.any(|tag| tag.value == service)
     }
 
-    /// More than usual only if the access concentrator says that, too (RFC 4638 section 4).
+    /// More than usual only if the access concentrator has echoed it (RFC 4638 section 4).
     fn max_payload(&self, tags: Tags<'_>) -> u16 {
         let own = self.wanted.max_payload;
         let is_echoed = tags.get(kind::PPP_MAX_PAYLOAD) == Some(&own.to_be_bytes());
@@ -246,5 +247,5 @@ impl Client {
     }
 }
 
-/// Most bytes that PPP carries where nobody has asked for more (RFC 2516 section 7).
+/// Most bytes that PPP carries unless more was agreed on (RFC 2516 section 7).
 const USUAL_MAX: u16 = 1492;

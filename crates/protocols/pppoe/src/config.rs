@@ -7,31 +7,39 @@ use std::time::Duration;
 pub struct Config {
     /// Its name (AC-Name), 1 to 64 bytes.
     pub name: Vec<u8>,
-    /// Names of services that hosts may ask for, at most 16 of at most 64 bytes. A host that asks
-    /// for any service is always served.
+    /// Names of services that hosts may ask for, at most 16 of at most 64 bytes. A host may always
+    /// ask for any service.
     pub services: Vec<Vec<u8>>,
     /// Most bytes that PPP may carry on the way to hosts, 1,492 to 9,192; above 1,492 it is offered
     /// to hosts that ask for more (RFC 4638).
     pub max_payload: u16,
-    /// For how long a cookie is good, 1 to 3,600 s.
+    /// For how long a cookie is valid, 1 to 3,600 s.
     pub cookie_time: Duration,
-    /// How many sessions there may be.
+    /// Limits of sessions.
     pub limits: Limits,
     /// Whether the eldest session of a MAC address of a line gives way to one that is asked for
-    /// there when the address has as many as it may have: it has come back without saying so.
+    /// there when the address or its circuit has as many as it may have: the host has come back
+    /// without ending it.
     pub replaces: bool,
+    /// Whether the tag of TR-101, by which an access node says which circuit a host is at, is
+    /// believed. That is right only where access nodes take this tag off what hosts send: a host
+    /// could give itself any circuit otherwise. Without it the tag is ignored.
+    pub trusts_access_nodes: bool,
 }
 
-/// Most sessions. What is above them is refused and counted.
+/// Most sessions. Requests beyond them are refused and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// In all.
     pub total: u32,
-    /// Of a MAC address, on whatever line.
+    /// Of a MAC address, on all lines together. A host with a copied address can keep the owner of
+    /// that address out, also from another line: where hosts are not trusted, `by_circuit` is the
+    /// better limit.
     pub by_mac: u32,
     /// Of a port and outer VLAN.
     pub by_vlan: u32,
-    /// Of a circuit, by what the access node says of it; without that, of a line.
+    /// Of a circuit: those with the same Agent Circuit ID at the same port and outer VLAN, which is
+    /// where an access node is. Of a line, where no access node is trusted or says anything.
     pub by_circuit: u32,
 }
 
@@ -44,10 +52,10 @@ pub enum Unusable {
     /// A payload that PPPoE cannot carry, or that is below what it always carries.
     #[error("a payload is 1,492 to 9,192 bytes")]
     Payload,
-    /// A cookie that is never good, or for too long.
-    #[error("a cookie is good for 1 to 3,600 s")]
+    /// A time of cookies that is too short or too long.
+    #[error("a cookie is valid for 1 to 3,600 s")]
     Cookie,
-    /// A limit that lets nobody in.
+    /// A limit of zero.
     #[error("limits are 1 at least")]
     Limit,
     /// No session has this number.
@@ -56,7 +64,8 @@ pub enum Unusable {
 }
 
 impl Config {
-    /// A configuration with a name, one session a MAC address and the usual rest.
+    /// A configuration with a name, one session for each MAC address, no trust in access nodes,
+    /// and usual values of all else.
     pub fn new(name: &[u8]) -> Config {
         let limits = Limits { total: 65_536, by_mac: 1, by_vlan: 65_536, by_circuit: 8 };
         Config {
@@ -66,6 +75,7 @@ impl Config {
             cookie_time: Duration::from_secs(30),
             limits,
             replaces: true,
+            trusts_access_nodes: false,
         }
     }
 

@@ -34,13 +34,13 @@ pub enum Command {
     Close {
         /// The session.
         session: u32,
-        /// What the host is told why, at most 253 bytes; nothing if that is empty.
+        /// The reason that the host is given, at most 253 bytes; none if it is empty.
         why: Vec<u8>,
     },
-    /// Whether new sessions are wanted, as at the beginning. If not, nobody is offered any, and who
-    /// asks is refused; those that there are stay.
+    /// Whether more sessions are wanted, which is so at the beginning. If not, PADI are not
+    /// answered, and PADR are refused; existing sessions stay.
     Welcome(bool),
-    /// Another configuration. Sessions that there are stay, also above new limits.
+    /// Another configuration. Existing sessions stay, also above its limits.
     Configure(Config),
 }
 
@@ -56,12 +56,13 @@ pub enum Report {
         /// What follows the EtherType.
         packet: Vec<u8>,
     },
-    /// A session has begun. The packet that tells the host so follows as [`Report::Send`]: what the
-    /// owner has to set up it may set up before it sends that.
+    /// A session has begun. The PADS that tells the host so is the next report, a [`Report::Send`]:
+    /// the owner can set the session up before it sends that.
     Opened {
-        /// The number of the session, below the total limit; its owner may give PPP the same one.
+        /// The number of the session, the least that is free: it is below the total limit, and the
+        /// owner may give PPP the same one.
         session: u32,
-        /// What there is to know of it.
+        /// What is known of it.
         opened: Opened,
     },
     /// A session is over, and its number is free.
@@ -91,20 +92,20 @@ pub struct Opened {
     pub max_payload: u16,
     /// The service that the host has asked for; empty for any.
     pub service: Vec<u8>,
-    /// What the access node says of the line: its Agent Circuit ID.
+    /// The Agent Circuit ID that the access node gives, if access nodes are trusted.
     pub circuit: Option<Vec<u8>>,
-    /// Its Agent Remote ID.
+    /// The Agent Remote ID that the access node gives, if access nodes are trusted.
     pub remote: Option<Vec<u8>>,
 }
 
 /// Why a session is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// The owner wanted it.
+    /// The owner has ended it.
     Closed,
-    /// The host has said so (PADT).
+    /// The host has ended it (PADT).
     Terminated,
-    /// The host has asked for another one, and may have no more.
+    /// Another session of the host has replaced it.
     Replaced,
 }
 

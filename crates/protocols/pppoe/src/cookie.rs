@@ -1,17 +1,19 @@
-//! Cookies: what a host has to bring back proves that it hears at its address, and costs no memory.
+//! Cookies: a host that brings one back receives what is sent to its address, and nothing has to be
+//! kept of it until then.
 //!
 //! ```text
-//!  | second, 4 bytes | keyed hash of second, line and host, 16 bytes |
+//!  | time in ns, 8 bytes | keyed hash of time, line and host, 16 bytes |
 //! ```
+//! The time says how old a cookie is, and which of two offers to a host was the earlier one.
 
 use std::time::Duration;
 
-use protocol_kit::Time;
+use protocol_kit::{Time, is_equal};
 use wire::ethernet::MacAddr;
 
 use crate::control::Line;
 
-/// Makes cookies and tells its own.
+/// Makes cookies, and recognises them.
 #[derive(Clone)]
 pub(crate) struct Cookies {
     key: [u8; 32],
@@ -20,10 +22,11 @@ pub(crate) struct Cookies {
 /// What a cookie is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worth {
-    Good,
-    /// It was good once.
+    /// It is good, and was made at this time.
+    Good(Time),
+    /// It has expired.
     Old,
-    /// It was made by somebody else, or for somebody else.
+    /// It was not made here, or for another host or line.
     False,
 }
 
@@ -34,10 +37,11 @@ impl Cookies {
 
     /// Makes the cookie of a host.
     pub fn bake(&self, line: Line, host: MacAddr, now: Time) -> [u8; COOKIE_LEN] {
-        self.of(second(now), line, host)
+        self.of(now, line, host)
     }
 
-    /// Judges what a host has brought back. Whether it is good the time it takes does not tell.
+    /// Judges what a host has brought back. The time that this takes does not depend on how much
+    /// of a false cookie is right.
     pub fn judge(
         &self,
         cookie: &[u8],
@@ -46,18 +50,15 @@ impl Cookies {
         now: Time,
     ) -> Worth {
         let Ok(cookie) = <&[u8; COOKIE_LEN]>::try_from(cookie) else { return Worth::False };
-        let made = cookie.first_chunk::<4>().map_or(0, |second| u32::from_be_bytes(*second));
-        let right = self.of(made, line, host);
-        let differing = cookie.iter().zip(right).fold(0, |all, (one, other)| all | (one ^ other));
-        let age = second(now).wrapping_sub(made);
-        match std::hint::black_box(differing) {
-            0 if u64::from(age) <= age_max.as_secs() => Worth::Good,
-            0 => Worth::Old,
-            _ => Worth::False,
+        let made = Time(cookie.first_chunk().map_or(0, |time| u64::from_be_bytes(*time)));
+        if !is_equal(cookie, &self.of(made, line, host)) {
+            return Worth::False;
         }
+        let is_good = made <= now && now.since(made) <= age_max;
+        if is_good { Worth::Good(made) } else { Worth::Old }
     }
 
-    /// A number of 64 bits that nobody can guess, of any bytes.
+    /// A keyed hash of 64 bits, which cannot be guessed, of any bytes.
     pub fn hash(&self, purpose: u8, parts: &[&[u8]]) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&[purpose]);
@@ -69,16 +70,16 @@ impl Cookies {
         hash.as_bytes().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
-    fn of(&self, second: u32, line: Line, host: MacAddr) -> [u8; COOKIE_LEN] {
+    fn of(&self, made: Time, line: Line, host: MacAddr) -> [u8; COOKIE_LEN] {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&[COOKIE]);
-        hasher.update(&second.to_be_bytes());
+        hasher.update(&made.0.to_be_bytes());
         hasher.update(&octets(line));
         hasher.update(&host.0);
         let hash = hasher.finalize();
         let mut cookie = [0; COOKIE_LEN];
-        cookie[..4].copy_from_slice(&second.to_be_bytes());
-        cookie[4..].copy_from_slice(&hash.as_bytes()[..COOKIE_LEN - 4]);
+        cookie[..TIME_LEN].copy_from_slice(&made.0.to_be_bytes());
+        cookie[TIME_LEN..].copy_from_slice(&hash.as_bytes()[..COOKIE_LEN - TIME_LEN]);
         cookie
     }
 }
@@ -96,13 +97,11 @@ pub(crate) fn octets(line: Line) -> [u8; 8] {
     (u64::from(line.port) << 32 | u64::from(vlans)).to_be_bytes()
 }
 
-/// Seconds wrap in 136 years.
-fn second(now: Time) -> u32 {
-    (now.0 / 1_000_000_000) as u32
-}
-
 /// Length of a cookie in bytes.
-pub(crate) const COOKIE_LEN: usize = 20;
+pub(crate) const COOKIE_LEN: usize = 24;
+
+/// Length of its time in bytes.
+const TIME_LEN: usize = 8;
 
 /// The first byte of what is hashed, so that no hash serves another purpose.
 const COOKIE: u8 = 0;
@@ -119,9 +118,9 @@ mod tests {
         let age = Duration::from_secs(30);
         let cookie = cookies.bake(line, host, at(100));
         let judge = |cookie: &[u8], whose, seconds| cookies.judge(cookie, whose, age, at(seconds));
-        assert_eq!(judge(&cookie, (line, host), 130), Worth::Good);
+        assert_eq!(judge(&cookie, (line, host), 130), Worth::Good(at(100)));
         assert_eq!(judge(&cookie, (line, host), 131), Worth::Old);
-        assert_eq!(judge(&cookie, (line, host), 99), Worth::Old, "of a time to come");
+        assert_eq!(judge(&cookie, (line, host), 99), Worth::Old, "made later than this");
         let others = [
             (Line { port: 2, ..line }, host),
             (Line { outer: 8, ..line }, host),
@@ -131,7 +130,7 @@ mod tests {
         for whose in others {
             assert_eq!(judge(&cookie, whose, 100), Worth::False);
         }
-        assert_eq!(judge(&cookie[..19], (line, host), 100), Worth::False);
+        assert_eq!(judge(&cookie[..COOKIE_LEN - 1], (line, host), 100), Worth::False);
         for byte in 0..COOKIE_LEN {
             let mut other = cookie;
             other[byte] ^= 1;

@@ -7,52 +7,55 @@ pub struct Counters {
     pub offered: u64,
     /// PADR that began a session.
     pub opened: u64,
-    /// PADR that came again, and were answered again with the session that they had begun.
+    /// Repeated PADR, which were answered again with the session that they had begun.
     pub repeated: u64,
-    /// PADT of hosts that ended a session.
+    /// Sessions that hosts have ended (PADT).
     pub terminated: u64,
-    /// Sessions that gave way to another one of their host.
+    /// Sessions that were replaced by another one of their host.
     pub replaced: u64,
     /// Sessions that are over, for whatever reason.
     pub closed: u64,
-    /// Dropped: no packet, or its tags are not whole or not those that it must have.
+    /// Dropped: not a packet, incomplete tags, or not exactly one Service-Name.
     pub malformed: u64,
-    /// Dropped: from a group address, or one of zeroes.
+    /// Dropped: from a group address, or from the address of zeroes.
     pub source: u64,
     /// Dropped: a PADR or PADT to a group address.
     pub destination: u64,
-    /// Dropped: a Session-ID where there is none, or none where there is one.
+    /// Dropped: a PADI or PADR with a Session-ID, or a PADT without one.
     pub session_id: u64,
-    /// Dropped: what only an access concentrator may say (PADO, PADS).
+    /// Dropped: a PADO or PADS, which only access concentrators send.
     pub server: u64,
     /// Dropped: an unknown code.
     pub code: u64,
-    /// Dropped: a PADI for a service that there is not.
+    /// Dropped: a PADI for an unknown service.
     pub other_service: u64,
-    /// Dropped: a PADR without cookie.
+    /// Dropped: a PADR without a cookie.
     pub no_cookie: u64,
     /// Dropped: a PADR with a cookie that this side did not make for this host and line.
     pub false_cookie: u64,
-    /// Dropped: a PADR with a cookie that is no longer good.
+    /// Dropped: a PADR with an expired cookie.
     pub old_cookie: u64,
-    /// Dropped: what the host wants to have echoed does not fit an answer.
+    /// Dropped: a PADR that would end a session, while the host has a session by a later offer: the
+    /// network has delayed or repeated the PADR.
+    pub late: u64,
+    /// Dropped: the tags to be echoed do not fit the answer.
     pub oversize: u64,
     /// Dropped: more than [`crate::machine::OUTPUTS_MAX`] outputs wait to be polled.
     pub congested: u64,
-    /// Dropped: a PADT of a session that there is not.
+    /// Dropped: a PADT for a session that does not exist.
     pub no_session: u64,
-    /// Dropped: a PADT of a session of the same line that another MAC address has.
+    /// Dropped: a PADT for a session of another MAC address on the same line.
     pub stranger: u64,
-    /// A PADI or PADR while new sessions are not wanted.
+    /// A PADI or PADR while no sessions are wanted.
     pub unwelcome: u64,
-    /// Refused: a PADR for a service that there is not.
+    /// Refused: a PADR for an unknown service.
     pub refused_service: u64,
-    /// Refused: there are as many sessions as there may be.
+    /// Refused: the limit in all is reached.
     pub limit_total: u64,
-    /// Refused: the MAC address has as many as it may have.
+    /// Refused: the limit of the MAC address is reached.
     pub limit_mac: u64,
-    /// Refused: the port and outer VLAN have as many as they may have.
+    /// Refused: the limit of the port and outer VLAN is reached.
     pub limit_vlan: u64,
-    /// Refused: the circuit has as many as it may have.
+    /// Refused: the limit of the circuit is reached.
     pub limit_circuit: u64,
 }

@@ -120,7 +120,9 @@ fn settle(ac: &mut AccessConcentrator, now: Time) -> Vec<Vec<u8>> {
 
 fn config() -> Config {
     let services = vec![b"one".to_vec(), b"two".to_vec()];
-    Config { services, limits: LIMITS, max_payload: 1500, ..Config::new(b"ac") }
+    let usual = Config::new(b"ac");
+    let trusts_access_nodes = true;
+    Config { services, limits: LIMITS, max_payload: 1500, trusts_access_nodes, ..usual }
 }
 
 const LIMITS: Limits = Limits { total: 5, by_mac: 2, by_vlan: 3, by_circuit: 2 };

@@ -10,12 +10,12 @@ use protocol_kit::{Input, Machine, Output, Time};
 use wire::ethernet::MacAddr;
 
 use crate::config::{Config, Unusable};
-use crate::control::{Command, Opened, Origin, Reason, Report, View};
+use crate::control::{Command, Line, Opened, Origin, Reason, Report, View};
 use crate::cookie::{Cookies, Worth, octets};
 use crate::counters::Counters;
 use crate::packet::{Packet, TAGS_LEN_MAX, code};
-use crate::sessions::{Full, Session, Sessions};
-use crate::tags::{Tags, kind, put};
+use crate::sessions::{Full, Place, Session, Sessions};
+use crate::tags::{LineIds, Tags, kind, put};
 
 /// An access concentrator with its sessions.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ impl Machine for AccessConcentrator {
 }
 
 impl AccessConcentrator {
-    /// Creates an access concentrator without sessions. The key makes cookies: nobody else may know
-    /// it.
+    /// Creates an access concentrator without sessions. The key makes cookies, and must be
+    /// secret.
     ///
     /// # Errors
     /// Why the configuration cannot be used.
@@ -144,51 +144,55 @@ impl AccessConcentrator {
         let service = only_service(tags)?;
         let Origin { line, from: host, .. } = origin;
         let cookie = tags.get(kind::AC_COOKIE).ok_or(Drop::NoCookie)?;
-        let age_max = self.config.cookie_time;
-        match self.cookies.judge(cookie, (line, host), age_max, now) {
-            Worth::Good => {}
-            Worth::Old => return Err(Drop::OldCookie),
-            Worth::False => return Err(Drop::FalseCookie),
-        }
+        let offered = self.judge(cookie, origin, now)?;
         if !self.has_service(service) {
             return self.refuse(origin, tags, kind::SERVICE_NAME_ERROR, Drop::RefusedService);
         }
         let request = self.request(tags, cookie);
         let known = self.sessions.of_host(line, host).find(|(_, one)| one.request == request);
         if let Some((_, session)) = known {
-            // The host has not heard of it, or the network has repeated its request.
+            // The host has not received the answer, or the network has repeated its request.
             let (session_id, max_payload) = (session.session_id, session.max_payload);
+            let packet = self.confirmation(tags, session_id, max_payload)?;
+            self.reports.push_back(Report::Send { line, to: host, packet });
             self.counters.repeated += 1;
-            return self.confirm(origin, tags, session_id, max_payload);
+            return Ok(());
         }
         if !self.is_welcoming {
             return self.refuse(origin, tags, kind::AC_SYSTEM_ERROR, Drop::Unwelcome);
         }
-        let ids = tags.line();
-        let circuit = match ids.circuit {
-            Some(circuit) => self.cookies.hash(CIRCUIT, &[circuit]),
-            None => self.cookies.hash(LINE, &[&octets(line)]),
+        let ids = match self.config.trusts_access_nodes {
+            true => tags.line(),
+            false => LineIds::default(),
         };
-        if let Err(full) = self.make_room(origin, circuit) {
-            let drop = match full {
-                Full::Total => Drop::LimitTotal,
-                Full::Mac => Drop::LimitMac,
-                Full::Vlan => Drop::LimitVlan,
-                Full::Circuit => Drop::LimitCircuit,
-            };
-            return self.refuse(origin, tags, kind::AC_SYSTEM_ERROR, drop);
-        }
+        let circuit = self.circuit(line, ids);
+        let gives_way = match self.find_room(Place { line, host, circuit }, offered) {
+            Ok(gives_way) => gives_way,
+            Err(Drop::Late) => return Err(Drop::Late),
+            Err(drop) => return self.refuse(origin, tags, kind::AC_SYSTEM_ERROR, drop),
+        };
         let born = self.sessions.begun();
         let from = self.cookies.hash(ID, &[&octets(line), &host.0, &born.to_be_bytes()]) as u16;
         let Some(session_id) = self.sessions.free_id(line, host, from) else {
             return self.refuse(origin, tags, kind::AC_SYSTEM_ERROR, Drop::LimitMac);
         };
         let max_payload = self.max_payload(tags).unwrap_or(MAX_PAYLOAD);
-        let session = Session { line, host, session_id, max_payload, circuit, request, born };
-        // What cannot be confirmed is not begun.
-        let mark = self.reports.len();
-        self.confirm(origin, tags, session_id, max_payload)?;
-        let number = self.sessions.add(session);
+        // A session that cannot be confirmed does not begin, and no other one ends for it.
+        let confirmation = self.confirmation(tags, session_id, max_payload)?;
+        if let Some(number) = gives_way {
+            self.end(number, Reason::Replaced, b"replaced");
+            self.counters.replaced += 1;
+        }
+        let number = self.sessions.add(Session {
+            line,
+            host,
+            session_id,
+            max_payload,
+            circuit,
+            request,
+            offered,
+            born,
+        });
         let opened = Opened {
             line,
             host,
@@ -198,35 +202,66 @@ impl AccessConcentrator {
             circuit: ids.circuit.map(<[u8]>::to_vec),
             remote: ids.remote.map(<[u8]>::to_vec),
         };
-        self.reports.insert(mark, Report::Opened { session: number, opened });
+        self.reports.push_back(Report::Opened { session: number, opened });
+        self.reports.push_back(Report::Send { line, to: host, packet: confirmation });
         self.counters.opened += 1;
         Ok(())
     }
 
-    /// Lets the eldest session of a host on its line give way, if that is wanted and is of use.
-    fn make_room(&mut self, origin: Origin, circuit: u64) -> Result<(), Full> {
-        let Origin { line, from: host, .. } = origin;
-        let limits = self.config.limits;
-        let admitted = self.sessions.admit(limits, line, host, circuit);
-        let is_for_host = matches!(admitted, Err(Full::Mac | Full::Circuit));
-        if !is_for_host || !self.config.replaces {
-            return admitted;
+    /// Judges what a host has brought back; returns when it was offered a session.
+    fn judge(&self, cookie: &[u8], origin: Origin, now: Time) -> Result<Time, Drop> {
+        let (whose, age_max) = ((origin.line, origin.from), self.config.cookie_time);
+        match self.cookies.judge(cookie, whose, age_max, now) {
+            Worth::Good(offered) => Ok(offered),
+            Worth::Old => Err(Drop::OldCookie),
+            Worth::False => Err(Drop::FalseCookie),
         }
-        let eldest = self.sessions.of_host(line, host).min_by_key(|(_, one)| one.born);
-        let Some(number) = eldest.map(|(number, _)| number) else { return admitted };
-        self.end(number, Reason::Replaced, b"replaced");
-        self.counters.replaced += 1;
-        self.sessions.admit(limits, line, host, circuit)
     }
 
-    /// Tells the host that it has a session.
-    fn confirm(
-        &mut self,
-        origin: Origin,
+    /// Which session has to give way to another one, if any. That is the eldest of those of the
+    /// same host on the same line that make room; none of them has ended yet.
+    fn find_room(&self, place: Place, offered: Time) -> Result<Option<u32>, Drop> {
+        let limits = self.config.limits;
+        let Err(full) = self.sessions.admit(limits, place) else { return Ok(None) };
+        let refused = Err(match full {
+            Full::Total => Drop::LimitTotal,
+            Full::Mac => Drop::LimitMac,
+            Full::Vlan => Drop::LimitVlan,
+            Full::Circuit => Drop::LimitCircuit,
+        });
+        if !matches!(full, Full::Mac | Full::Circuit) || !self.config.replaces {
+            return refused;
+        }
+        let all = || self.sessions.of_host(place.line, place.host);
+        let useful = all().filter(|(_, one)| self.sessions.would_admit(limits, place, one));
+        let Some((number, _)) = useful.min_by_key(|(_, one)| (one.offered, one.born)) else {
+            return refused;
+        };
+        // A host answers its last offer. What answers an earlier one is late: the host does not
+        // wait for it any more, and would lose a session that it uses.
+        let is_late = all().any(|(_, one)| one.offered >= offered);
+        if is_late { Err(Drop::Late) } else { Ok(Some(number)) }
+    }
+
+    /// The hash of the circuit of a host, or of its line. The access node is where the port and the
+    /// outer VLAN lead to: the names that two nodes give to their circuits may be the same.
+    fn circuit(&self, line: Line, ids: LineIds<'_>) -> u64 {
+        match ids.circuit {
+            Some(circuit) => {
+                let node = octets(Line { inner: 0, ..line });
+                self.cookies.hash(CIRCUIT, &[&node, circuit])
+            }
+            None => self.cookies.hash(LINE, &[&octets(line)]),
+        }
+    }
+
+    /// What tells a host that it has a session.
+    fn confirmation(
+        &self,
         tags: Tags<'_>,
         session_id: u16,
         max_payload: u16,
-    ) -> Result<(), Drop> {
+    ) -> Result<Vec<u8>, Drop> {
         let mut list = Vec::with_capacity(128);
         put(&mut list, kind::SERVICE_NAME, tags.get(kind::SERVICE_NAME).unwrap_or_default());
         put(&mut list, kind::AC_NAME, &self.config.name);
@@ -234,7 +269,7 @@ impl AccessConcentrator {
         if max_payload > MAX_PAYLOAD {
             self.echo_payload(tags, &mut list);
         }
-        self.send(origin, Packet { code: code::PADS, session_id, payload: &list })
+        emit(Packet { code: code::PADS, session_id, payload: &list })
     }
 
     /// Tells the host that it has none, and why; counted as a drop.
@@ -347,13 +382,17 @@ impl AccessConcentrator {
     }
 
     fn send(&mut self, origin: Origin, packet: Packet<'_>) -> Result<(), Drop> {
-        if packet.payload.len() > TAGS_LEN_MAX {
-            return Err(Drop::Oversize);
-        }
         let Origin { line, from: to, .. } = origin;
-        self.reports.push_back(Report::Send { line, to, packet: packet.emit() });
+        let packet = emit(packet)?;
+        self.reports.push_back(Report::Send { line, to, packet });
         Ok(())
     }
+}
+
+/// Writes a packet that fits a frame.
+fn emit(packet: Packet<'_>) -> Result<Vec<u8>, Drop> {
+    let fits = packet.payload.len() <= TAGS_LEN_MAX;
+    if fits { Ok(packet.emit()) } else { Err(Drop::Oversize) }
 }
 
 /// Why nothing comes of a packet.
@@ -372,6 +411,7 @@ enum Drop {
     NoCookie,
     OldCookie,
     FalseCookie,
+    Late,
     Oversize,
     NoSession,
     Stranger,
@@ -396,6 +436,7 @@ fn counter(counters: &mut Counters, drop: Drop) -> &mut u64 {
         Drop::NoCookie => &mut counters.no_cookie,
         Drop::OldCookie => &mut counters.old_cookie,
         Drop::FalseCookie => &mut counters.false_cookie,
+        Drop::Late => &mut counters.late,
         Drop::Oversize => &mut counters.oversize,
         Drop::NoSession => &mut counters.no_session,
         Drop::Stranger => &mut counters.stranger,
@@ -419,10 +460,10 @@ fn only_service(tags: Tags<'_>) -> Result<&[u8], Drop> {
 /// Outputs that wait to be polled, beyond which no packet is taken in.
 pub const OUTPUTS_MAX: usize = 65_536;
 
-/// Most bytes that PPP carries where nobody has asked for more (RFC 2516 section 7).
+/// Most bytes that PPP carries unless more was agreed on (RFC 2516 section 7).
 pub const MAX_PAYLOAD: u16 = 1492;
 
-/// Most bytes of what a host is told at its end.
+/// Most bytes of the reason that a host is given when its session ends.
 const WHY_LEN_MAX: usize = 253;
 
 /// First bytes of what is hashed, each of a purpose.

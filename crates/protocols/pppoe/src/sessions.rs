@@ -1,7 +1,8 @@
-//! Sessions and their indexes: which one a host means, and how many somebody has.
+//! Sessions and their indexes, and how many there are of each MAC address, VLAN and circuit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use protocol_kit::Time;
 use wire::ethernet::MacAddr;
 
 use crate::config::Limits;
@@ -18,8 +19,19 @@ pub(crate) struct Session {
     pub circuit: u64,
     /// A hash of what the host has asked for it with.
     pub request: u64,
+    /// When the host was offered it.
+    pub offered: Time,
     /// The count of sessions when it began.
     pub born: u64,
+}
+
+/// Where another session would be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub line: Line,
+    pub host: MacAddr,
+    /// A hash of the circuit.
+    pub circuit: u64,
 }
 
 /// Which limit is reached.
@@ -35,7 +47,8 @@ pub(crate) enum Full {
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     places: Vec<Option<Session>>,
-    free: Vec<u32>,
+    /// Numbers that are free below the length of `places`.
+    free: BTreeSet<u32>,
     by_host: BTreeMap<(Line, MacAddr, u16), u32>,
     by_id: BTreeMap<(Line, u16, MacAddr), u32>,
     of_mac: BTreeMap<MacAddr, u32>,
@@ -63,7 +76,7 @@ impl Sessions {
         self.by_host.get(&(line, host, session_id)).copied()
     }
 
-    /// Whether somebody on a line has a session with an identifier.
+    /// Whether any host on a line has a session with an identifier.
     pub fn is_somebodys(&self, line: Line, session_id: u16) -> bool {
         let range = (line, session_id, MacAddr::ZERO)..=(line, session_id, MacAddr::BROADCAST);
         self.by_id.range(range).next().is_some()
@@ -79,39 +92,50 @@ impl Sessions {
     ///
     /// # Errors
     /// Which limit is reached.
-    pub fn admit(
-        &self,
-        limits: Limits,
-        line: Line,
-        host: MacAddr,
-        circuit: u64,
-    ) -> Result<(), Full> {
+    pub fn admit(&self, limits: Limits, place: Place) -> Result<(), Full> {
+        self.admit_less(limits, place, [0; 4])
+    }
+
+    /// Whether there may be another session of a host if this one of the same host and line were
+    /// over.
+    pub fn would_admit(&self, limits: Limits, place: Place, without: &Session) -> bool {
+        let of_circuit = u32::from(without.circuit == place.circuit);
+        self.admit_less(limits, place, [1, of_circuit, 1, 1]).is_ok()
+    }
+
+    /// The same, with these numbers taken off the counts of the MAC address, the circuit, the VLAN,
+    /// and in all.
+    fn admit_less(&self, limits: Limits, place: Place, less: [u32; 4]) -> Result<(), Full> {
         let Limits { total, by_mac, by_vlan, by_circuit } = limits;
+        let Place { line, host, circuit } = place;
         let of_vlan = self.of_vlan.get(&(line.port, line.outer));
-        for (count, limit, full) in [
+        let all = self.len() as u32;
+        let counts = [
             (self.of_mac.get(&host), by_mac, Full::Mac),
             (self.of_circuit.get(&circuit), by_circuit, Full::Circuit),
             (of_vlan, by_vlan, Full::Vlan),
-            (Some(&(self.len() as u32)), total, Full::Total),
-        ] {
-            if count.is_some_and(|count| *count >= limit) {
+            (Some(&all), total, Full::Total),
+        ];
+        for ((count, limit, full), less) in counts.into_iter().zip(less) {
+            if count.is_some_and(|count| count.saturating_sub(less) >= limit) {
                 return Err(full);
             }
         }
         Ok(())
     }
 
-    /// An identifier that no session of a host has, from this one on; neither 0 nor 65,535, which
-    /// RFC 2516 keeps back. `None` if there is none.
+    /// The first identifier from this one on that no session of a host has; neither 0 nor 65,535,
+    /// which RFC 2516 reserves. `None` if there is none.
     pub fn free_id(&self, line: Line, host: MacAddr, from: u16) -> Option<u16> {
         let ids = (from..=ID_MAX).chain(1..from);
         ids.filter(|id| (1..=ID_MAX).contains(id)).find(|id| self.find(line, host, *id).is_none())
     }
 
-    /// Adds a session; returns its number.
+    /// Adds a session; returns its number, the least that is free: it is below the number of
+    /// sessions that there are then.
     pub fn add(&mut self, session: Session) -> u32 {
         let Session { line, host, session_id, circuit, .. } = session;
-        let number = self.free.pop().unwrap_or_else(|| {
+        let number = self.free.pop_first().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() as u32 - 1
         });
@@ -129,7 +153,7 @@ impl Sessions {
     pub fn remove(&mut self, number: u32) -> Option<Session> {
         let session = self.places.get_mut(number as usize)?.take()?;
         let Session { line, host, session_id, circuit, .. } = session;
-        self.free.push(number);
+        self.free.insert(number);
         self.by_host.remove(&(line, host, session_id));
         self.by_id.remove(&(line, session_id, host));
         lower(&mut self.of_mac, host);
@@ -145,7 +169,7 @@ impl Sessions {
     }
 }
 
-/// Counts one less, and forgets whose count is zero.
+/// Lowers a count by one, and removes it when it is zero.
 fn lower<K: Ord>(counts: &mut BTreeMap<K, u32>, key: K) {
     if let Some(count) = counts.get_mut(&key) {
         *count -= 1;

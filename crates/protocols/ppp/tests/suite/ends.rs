@@ -8,7 +8,7 @@ use protocol_ppp::{
     Answer, Command, Config, Credentials, Keepalive, Method, Network, Phase, Reason, Report,
 };
 
-use crate::support::{MAGIC, One, answered, code_of, data_of, lcp, open, requires};
+use crate::support::{MAGIC, One, answered, client, code_of, data_of, given, lcp, open, requires};
 
 const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -65,19 +65,33 @@ fn the_peer_ends_it_and_is_answered_until_it_hears() {
 
 #[test]
 fn a_loop_is_found_while_it_is_negotiated_and_later() {
-    let mut one = One::open(open());
-    let mut sent = 0;
-    while one.ended().is_none() && sent < SENT_MAX {
-        if one.sent.is_empty() {
-            one.pass(seconds(1));
+    let methods = [Method::ChapMd5, Method::Pap];
+    let both = Config { identity: client(&methods, b"x").identity, ..requires(&methods) };
+    // Where the peer has to prove who it is the own request asks for that, too.
+    for config in [open(), requires(&methods[..1]), requires(&methods), both] {
+        let mut one = One::open(config);
+        let (mut sent, mut codes) = (0, vec![]);
+        while one.ended().is_none() && sent < SENT_MAX {
+            if one.sent.is_empty() {
+                one.pass(seconds(1));
+            }
+            for payload in std::mem::take(&mut one.sent) {
+                sent += 1;
+                codes.push(code_of(&payload).1);
+                one.hear(&payload);
+            }
         }
-        for payload in std::mem::take(&mut one.sent) {
-            sent += 1;
-            one.hear(&payload);
-        }
+        assert_eq!(one.ended(), Some(Reason::Looped), "after {codes:?}");
+        assert_eq!(codes[..4], [1, 3, 1, 3], "each own number is answered by a Nak: {codes:?}");
+        assert!(one.ppp.counters().asked == 0);
     }
-    assert_eq!(one.ended(), Some(Reason::Looped), "after {sent} packets");
-    assert!(one.ppp.counters().asked == 0);
+    // Nobody has suggested a number of 0.
+    let mut one = One::open(open());
+    for _ in 0..5 {
+        let id = data_of(&one.take_one()).0;
+        one.hear(&lcp(code::CONFIGURE_NAK, id, &[5, 6, 0, 0, 0, 0]));
+    }
+    assert_eq!((one.ended(), code_of(&one.take_one()).1), (None, code::CONFIGURE_REQUEST));
     // A link that is looped while the session is up shows by the own Echo-Request.
     let mut one = One::linked(open());
     one.pass(seconds(31));
@@ -141,6 +155,55 @@ fn a_peer_that_begins_anew_again_and_again_is_let_go() {
     }
     one.pass(seconds(7));
     assert_eq!(one.ended(), Some(Reason::Restless));
+}
+
+#[test]
+fn a_network_protocol_that_ends_again_and_again_is_bounded() {
+    let mut one = One::linked(Config { keepalive: None, ..open() });
+    one.answer(Answer::Accept(given()));
+    let ipcp = |code, id, data: &[u8]| Packet { code, id, data }.emit(protocol::IPCP);
+    let ipv6cp = |code, id, data: &[u8]| Packet { code, id, data }.emit(protocol::IPV6CP);
+    let v6 = one.sent.remove(1);
+    one.hear(&answered(&v6, code::CONFIGURE_ACK));
+    one.hear(&ipv6cp(code::CONFIGURE_REQUEST, 1, &[1, 10, 0, 0, 0, 0, 0, 0, 0, 9]));
+    one.sent.retain(|payload| code_of(payload) == (protocol::IPCP, code::CONFIGURE_REQUEST));
+    let mut rounds = 0;
+    while one.ppp.view(0).is_some_and(|view| view.phase == Phase::Network) {
+        rounds += 1;
+        assert!(rounds < SENT_MAX, "it never ends");
+        one.hear(&ipcp(code::CONFIGURE_REQUEST, 1, &[3, 6, 10, 0, 0, 2]));
+        let request = one.sent.iter().rfind(|payload| code_of(payload).1 == 1).cloned();
+        one.hear(&answered(&request.expect("a request"), code::CONFIGURE_ACK));
+        assert!(one.ppp.view(0).is_some_and(|view| view.is_v4_up), "round {rounds}");
+        one.sent.clear();
+        one.hear(&ipcp(code::TERMINATE_REQUEST, 2, &[]));
+        one.hear(&ipcp(code::TERMINATE_ACK, 2, &[]));
+    }
+    assert_eq!(rounds, 17);
+    one.pass(seconds(7));
+    assert_eq!(one.ended(), Some(Reason::Restless));
+}
+
+#[test]
+fn a_peer_that_accepts_and_never_asks_is_not_asked_for_ever() {
+    let mut one = One::linked(Config { keepalive: None, ..open() });
+    one.answer(Answer::Accept(given()));
+    let v6 = one.sent.remove(1);
+    one.hear(&answered(&v6, code::CONFIGURE_ACK));
+    let identifier = [1, 10, 0, 0, 0, 0, 0, 0, 0, 9];
+    one.hear(&Packet { code: 1, id: 1, data: &identifier }.emit(protocol::IPV6CP));
+    let mut requests = 0;
+    for _ in 0..600 {
+        for payload in std::mem::take(&mut one.sent) {
+            if code_of(&payload) == (protocol::IPCP, code::CONFIGURE_REQUEST) {
+                requests += 1;
+                one.hear(&answered(&payload, code::CONFIGURE_ACK));
+            }
+        }
+        one.pass(seconds(1));
+    }
+    assert!(requests <= 31, "{requests} requests");
+    assert!(one.ppp.view(0).is_some_and(|view| view.is_v6_up), "the other one stays");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use protocol_ppp::packet::{Packet, code, protocol};
-use protocol_ppp::{Command, Config, Method, Phase, Reason, Report, Unusable};
+use protocol_ppp::packet::{Packet, code, pap, protocol};
+use protocol_ppp::{Answer, Command, Config, Method, Phase, Reason, Report, Unusable};
 
-use crate::support::{MAGIC, One, answered, client, code_of, data_of, lcp, open, requires};
+use crate::support::{MAGIC, One, answered, client, code_of, data_of, given, lcp, open, requires};
 
 #[test]
 fn the_first_request_has_mru_authentication_and_magic_number() {
@@ -104,6 +104,99 @@ fn a_peer_that_naks_authentication_is_asked_by_the_next_method_or_let_go() {
 }
 
 #[test]
+fn a_nak_may_offer_several_methods() {
+    let [pap, chap, other] =
+        [&[3, 4, 0xc0, 0x23][..], &[3, 5, 0xc2, 0x23, 5], &[3, 5, 0xc2, 0x23, 0x81]];
+    let both = [Method::ChapMd5, Method::Pap];
+    // What is required, what a Nak offers, and what is asked for then.
+    type Case<'a> = (&'a [Method], &'a [&'a [u8]], &'a [u8]);
+    let all: [Case<'_>; 5] = [
+        (&both, &[pap, other], pap),
+        (&both, &[other, pap, other], pap),
+        (&both, &[pap, chap], pap),
+        (&[Method::Pap, Method::ChapMd5], &[chap, other, other], chap),
+        (&both[..1], &[chap, pap], chap),
+    ];
+    for (methods, offered, expected) in all {
+        let mut one = One::open(requires(methods));
+        let id = data_of(&one.take_one()).0;
+        one.hear(&lcp(code::CONFIGURE_NAK, id, &offered.concat()));
+        let request = one.take_one();
+        assert_eq!(code_of(&request).1, code::CONFIGURE_REQUEST, "{offered:02x?}");
+        assert_eq!(data_of(&request).1[4..4 + expected.len()], *expected, "{offered:02x?}");
+    }
+    // A request has one of them.
+    let mut one = One::open(client(&both, b"x"));
+    one.sent.clear();
+    one.hear(&lcp(code::CONFIGURE_REQUEST, 1, &[chap, pap].concat()));
+    assert_eq!(one.take_one(), lcp(code::CONFIGURE_REJECT, 1, pap));
+}
+
+#[test]
+fn nothing_is_longer_than_what_the_peer_receives() {
+    let mut one = One::open(open());
+    let request = one.take_one();
+    one.hear(&answered(&request, code::CONFIGURE_ACK));
+    one.hear(&lcp(code::CONFIGURE_REQUEST, 1, &[1, 4, 0x02, 0x40]));
+    one.sent.clear();
+    one.answer(Answer::Accept(given()));
+    one.sent.clear();
+    let many = |option: &[u8]| option.repeat(1400 / option.len());
+    let of = |number, code, data: &[u8]| Packet { code, id: 7, data }.emit(number);
+    let payloads = [
+        lcp(code::ECHO_REQUEST, 1, &[1; 1400]),
+        lcp(200, 1, &[1; 1400]),
+        of(0x80fd, 1, &[1; 1400]),
+        of(protocol::IPCP, 200, &[1; 1400]),
+        of(protocol::IPCP, code::CONFIGURE_REQUEST, &many(&[3, 2])),
+        of(protocol::IPCP, code::CONFIGURE_REQUEST, &many(&[99, 7, 1, 2, 3, 4, 5])),
+        lcp(code::CONFIGURE_REQUEST, 2, &many(&[1, 2])),
+        lcp(code::CONFIGURE_REQUEST, 3, &many(&[99, 7, 1, 2, 3, 4, 5])),
+    ];
+    for payload in payloads {
+        one.hear(&payload);
+        assert!(!one.sent.is_empty(), "{:02x?} is not answered", &payload[..8]);
+        for sent in one.sent.drain(..) {
+            // The Protocol field does not count (RFC 1661 section 2).
+            assert!(sent.len() <= 2 + 576, "{} bytes for {:02x?}", sent.len(), &payload[..8]);
+        }
+    }
+}
+
+#[test]
+fn each_request_of_pap_has_an_identifier_of_its_own() {
+    let asked = || {
+        let mut one = One::open(client(&[Method::Pap], b"secret"));
+        let request = one.take_one();
+        one.hear(&answered(&request, code::CONFIGURE_ACK));
+        one.hear(&lcp(code::CONFIGURE_REQUEST, 1, &[3, 4, 0xc0, 0x23]));
+        one.sent.remove(0);
+        one
+    };
+    let mut one = asked();
+    one.pass(Duration::from_secs(29));
+    let (ids, said): (Vec<u8>, Vec<_>) = one.sent.iter().map(|payload| data_of(payload)).unzip();
+    assert_eq!(ids.len(), 10);
+    assert!(said.iter().all(|said| *said == b"\x02me\x06secret"));
+    for (at, id) in ids.iter().enumerate() {
+        assert_eq!(*id, ids[0].wrapping_add(at as u8));
+    }
+    // An answer to any of them counts: the first one may have taken long.
+    for at in [0, 2] {
+        let mut one = asked();
+        one.pass(Duration::from_secs(7));
+        let first = data_of(&one.sent[0]).0;
+        assert_eq!(one.sent.len(), 3);
+        let answer = |id| Packet { code: pap::ACK, id, data: &[0] }.emit(protocol::PAP);
+        one.hear(&answer(first.wrapping_add(3)));
+        one.hear(&answer(first.wrapping_sub(1)));
+        assert_eq!(one.ppp.counters().stale, 2);
+        one.hear(&answer(first.wrapping_add(at)));
+        assert_eq!(one.ppp.view(0).map(|view| view.phase), Some(Phase::Network), "{at}");
+    }
+}
+
+#[test]
 fn answers_that_do_not_fit_change_nothing() {
     let mut one = One::open(open());
     let request = one.take_one();
@@ -138,7 +231,7 @@ fn a_request_that_comes_again_is_acknowledged_and_nothing_begins_anew() {
     assert_eq!(code_of(request).1, code::CONFIGURE_REQUEST);
     assert_eq!(*ack, answered(&other, code::CONFIGURE_ACK));
     assert_eq!(one.said.last(), Some(&Report::Down { session: 0, reason: Reason::Renegotiated }));
-    let answer = protocol_ppp::Answer::Accept(crate::support::given());
+    let answer = Answer::Accept(given());
     one.tell(Command::Answer { session: 0, question, answer });
     let why = Unusable::Question;
     assert_eq!(one.said.last(), Some(&Report::Refused { session: 0, why }));

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use protocol_ppp::packet::{Packet, code, protocol};
-use protocol_ppp::{Answer, Network, Reason, Report, V4, V4Agreed, V6};
+use protocol_ppp::{Answer, Config, Network, Reason, Report, Unusable, V4, V4Agreed, V6};
 
 use crate::support::{One, answered, code_of, data_of, given, lcp, open};
 
@@ -130,6 +130,48 @@ fn interface_identifiers_differ() {
     let (mut one, _) = begun(given());
     one.hear(&Packet { code: 1, id: 3, data: &[] }.emit(protocol::IPV6CP));
     assert_eq!(code_of(&one.take_one()).1, code::CONFIGURE_NAK);
+}
+
+#[test]
+fn an_interface_identifier_that_is_given_is_held() {
+    let up = |local, remote, first: Option<u64>| {
+        let (mut one, requests) = begun(Network { v4: None, v6: Some(V6 { local, remote }) });
+        // The peer suggests its own identifier for this side.
+        let id = data_of(&requests[0]).0;
+        one.hear(&v6(code::CONFIGURE_NAK, id, 0x22));
+        let request = one.take_one();
+        let data = first.map_or(vec![], |first| [&[1, 10][..], &first.to_be_bytes()].concat());
+        for id in 1..=7 {
+            one.hear(&Packet { code: 1, id, data: &data }.emit(protocol::IPV6CP));
+        }
+        let naks: Vec<_> =
+            one.sent.drain(..).filter(|sent| code_of(sent).1 == code::CONFIGURE_NAK).collect();
+        assert!(naks.iter().all(|nak| data_of(nak).1 == data_of(&naks[0]).1), "{naks:02x?}");
+        // It asks for none in the end.
+        one.hear(&Packet { code: 1, id: 9, data: &[] }.emit(protocol::IPV6CP));
+        one.hear(&answered(&request, code::CONFIGURE_ACK));
+        match one.said.pop() {
+            Some(Report::V6Up { local, remote, .. }) => (naks.len(), local, remote),
+            other => panic!("{other:?}"),
+        }
+    };
+    for first in [None, Some(0), Some(0x11), Some(0x33)] {
+        let naks = if first.is_some() { 5 } else { 1 };
+        assert_eq!(up(0x11, 0x22, first), (naks, 0x11, 0x22), "{first:?}");
+        let (_, local, remote) = up(0, 0x22, first);
+        assert!(local != 0 && local != 0x22 && remote == 0x22, "{local:x} {remote:x}");
+    }
+    assert_eq!(up(0x11, 0, Some(0)), (5, 0x11, 0), "told the same five times");
+    // Both sides cannot have the same one. The question stays open.
+    let mut one = One::linked(open());
+    let same = Network { v4: None, v6: Some(V6 { local: 0x22, remote: 0x22 }) };
+    one.answer(Answer::Accept(same));
+    let refused = Report::Refused { session: 0, why: Unusable::Identifier };
+    assert_eq!(one.said.pop(), Some(refused));
+    one.answer(Answer::Accept(given()));
+    assert_eq!(one.sent.len(), 2);
+    let mut one = One::open(Config { network: Some(same), ..open() });
+    assert!(matches!(one.said.pop(), Some(Report::Refused { why: Unusable::Identifier, .. })));
 }
 
 #[test]

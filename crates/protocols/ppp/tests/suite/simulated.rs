@@ -47,15 +47,20 @@ impl Machine for Side {
             let command = Command::Open { session: 0, config: self.config.clone(), mru: 1492 };
             self.ppp.input(now, Input::Command(command));
         }
-        if let Some((_, question, is_welcome)) = self.answer.take_if(|(at, ..)| *at <= now) {
+        // What was said is heard before something is answered: the question may be void by then.
+        let mut output = self.ppp.poll(now);
+        if output.is_none()
+            && let Some((_, question, is_welcome)) = self.answer.take_if(|(at, ..)| *at <= now)
+        {
             let answer = match is_welcome {
                 true => Answer::Accept(given()),
                 false => Answer::Reject { message: vec![] },
             };
             let answer = Command::Answer { session: 0, question, answer };
             self.ppp.input(now, Input::Command(answer));
+            output = self.ppp.poll(now);
         }
-        let Some(Output::Report(report)) = self.ppp.poll(now) else { return None };
+        let Some(Output::Report(report)) = output else { return None };
         match report {
             Report::Send { payload, .. } => {
                 self.sent += 1;

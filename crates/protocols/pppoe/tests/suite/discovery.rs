@@ -35,7 +35,7 @@ fn an_offer_has_name_services_cookie_and_what_is_echoed() {
 
 #[test]
 fn a_host_gets_a_session_and_ends_it() {
-    let mut one = One::new(Config::new(b"ac"));
+    let mut one = One::new(Config { trusts_access_nodes: true, ..Config::new(b"ac") });
     let ids = LineIds { circuit: Some(b"olt 1/2/3:4"), remote: Some(b"flat 5") };
     let mut list = with(&any(), kind::HOST_UNIQ, &[1, 2, 3]);
     ids.put(&mut list);
@@ -103,6 +103,46 @@ fn a_request_that_comes_again_has_the_same_session() {
 }
 
 #[test]
+fn a_request_that_comes_late_ends_no_session() {
+    for step in [Duration::from_millis(1), Duration::from_secs(2)] {
+        for by_mac in [1, 2] {
+            hear_late(step, by_mac, true);
+            hear_late(step, by_mac, false);
+        }
+    }
+}
+
+/// A host has as many sessions as it may have, and the network repeats the request of one that has
+/// ended before.
+#[track_caller]
+fn hear_late(step: Duration, by_mac: u32, replaces: bool) {
+    let mut config = Config { replaces, ..Config::new(b"ac") };
+    config.limits.by_mac = by_mac;
+    let mut one = One::new(config);
+    let ask = |one: &mut One| {
+        one.now = one.now.after(step);
+        let offer = one.hear(host(1, 1), &packet(code::PADI, &any())).expect("an offer");
+        let cookie = tag(&offer, kind::AC_COOKIE).expect("a cookie");
+        one.now = one.now.after(step);
+        let request = packet(code::PADR, &with(&any(), kind::AC_COOKIE, &cookie));
+        let answer = one.hear(host(1, 1), &request).expect("an answer");
+        assert_ne!(Packet::parse(&answer).expect("a packet").session_id, 0);
+        request
+    };
+    let old: Vec<_> = (0..by_mac).map(|_| ask(&mut one)).collect();
+    one.tell(Command::Close { session: by_mac - 1, why: vec![] });
+    ask(&mut one);
+    let views = |one: &One| (0..by_mac).map(|number| one.ac.view(number)).collect();
+    let (before, marks): (Vec<_>, _) = (views(&one), one.said.len());
+    assert!(before.iter().all(Option::is_some));
+    let answer = one.hear(host(1, 1), &old[old.len() - 1]);
+    assert_eq!(views(&one), before, "{step:?} {by_mac} {replaces}");
+    assert_eq!(one.said.len(), marks);
+    // It is refused where none gives way.
+    assert_eq!((answer.is_none(), one.counters().late), (replaces, replaces.into()));
+}
+
+#[test]
 fn cookies_are_of_a_host_and_its_line() {
     let mut one = One::new(Config::new(b"ac"));
     let offer = one.hear(host(1, 1), &packet(code::PADI, &any())).expect("an offer");
@@ -111,7 +151,7 @@ fn cookies_are_of_a_host_and_its_line() {
     assert_eq!(one.hear(host(1, 2), &request), None);
     assert_eq!(one.hear(host(2, 1), &request), None);
     assert_eq!(one.hear(host(1, 1), &packet(code::PADR, &any())), None);
-    let made_up = with(&any(), kind::AC_COOKIE, &[7; 20]);
+    let made_up = with(&any(), kind::AC_COOKIE, &[7; 24]);
     assert_eq!(one.hear(host(1, 1), &packet(code::PADR, &made_up)), None);
     let counters = one.counters();
     assert_eq!((counters.false_cookie, counters.no_cookie), (3, 1));

@@ -1,8 +1,8 @@
-//! Limits: by MAC address, VLAN, circuit and in all, each with its counter.
+//! Limits: of a MAC address, a VLAN, a circuit and in all, each with its counter.
 
 use protocol_pppoe::packet::{Packet, code};
 use protocol_pppoe::tags::{LineIds, kind};
-use protocol_pppoe::{Command, Config, Limits, Origin, Reason, Report};
+use protocol_pppoe::{Command, Config, Limits, Line, Origin, Reason, Report};
 use wire::ethernet::MacAddr;
 
 use crate::support::{One, any, host, packet, tag, with};
@@ -58,18 +58,77 @@ fn each_limit_refuses_and_counts() {
 }
 
 #[test]
-fn a_circuit_is_what_the_access_node_says() {
-    let mut one = limited(Limits { by_circuit: 1, ..WIDE });
-    let ids = |circuit: &'static [u8]| {
-        let mut list = any();
-        LineIds { circuit: Some(circuit), remote: None }.put(&mut list);
-        list
-    };
-    let mut is_in = |line, number, circuit| {
-        let answer = one.ask(host(line, number), &ids(circuit)).expect("an answer");
+fn a_circuit_is_what_a_trusted_access_node_says() {
+    let limits = Limits { by_circuit: 1, ..WIDE };
+    let usual = Config { limits, replaces: false, ..Config::new(b"ac") };
+    let mut one = One::new(Config { trusts_access_nodes: true, ..usual.clone() });
+    let is_in = |one: &mut One, origin, circuit| {
+        let answer = one.ask(origin, &at_circuit(circuit)).expect("an answer");
         Packet::parse(&answer).expect("a packet").session_id != 0
     };
-    assert!(is_in(1, 1, b"a") && is_in(1, 2, b"b") && !is_in(2, 3, b"a"));
+    assert!(is_in(&mut one, host(1, 1), b"a") && is_in(&mut one, host(1, 2), b"b"));
+    assert!(!is_in(&mut one, host(2, 3), b"a"), "the same one with another inner VLAN");
+    assert_eq!(one.counters().limit_circuit, 1);
+    // The node behind another port or outer VLAN may have a circuit of this name, too.
+    for (number, port, outer) in [(4, 2, 100), (5, 1, 101)] {
+        let line = Line { port, outer, inner: 1 };
+        assert!(is_in(&mut one, Origin { line, ..host(1, number) }, b"a"), "{line:?}");
+    }
+    // Where hosts could write the tag themselves it is ignored.
+    let mut one = One::new(usual);
+    assert!(is_in(&mut one, host(1, 1), b"a"));
+    let Some(Report::Opened { opened, .. }) = one.said.pop() else { panic!("no session") };
+    assert_eq!((opened.circuit, opened.remote), (None, None));
+    assert!(!is_in(&mut one, host(1, 2), b"b"), "the line is the circuit");
+    assert!(is_in(&mut one, host(2, 3), b"a"), "no host uses up another one's limit");
+}
+
+/// What an access node adds for a circuit.
+fn at_circuit(circuit: &[u8]) -> Vec<u8> {
+    let mut list = any();
+    LineIds { circuit: Some(circuit), remote: None }.put(&mut list);
+    list
+}
+
+#[test]
+fn nobody_gives_way_to_what_does_not_begin() {
+    let limits = Limits { by_mac: 2, by_circuit: 1, ..WIDE };
+    let usual = Config { limits, trusts_access_nodes: true, ..Config::new(b"ac") };
+    let mut one = One::new(usual.clone());
+    let ask = |one: &mut One, number, circuit, more: &[u8]| {
+        one.now = one.now.after(std::time::Duration::from_secs(1));
+        let list = [&at_circuit(circuit), more].concat();
+        let answer = one.ask(host(1, number), &list)?;
+        Some(Packet::parse(&answer).expect("a packet").session_id)
+    };
+    assert!(ask(&mut one, 1, b"a", &[]) > Some(0) && ask(&mut one, 2, b"b", &[]) > Some(0));
+    // Another host's session fills the circuit: the end of the own one makes no room there.
+    assert_eq!(ask(&mut one, 1, b"b", &[]), Some(0));
+    assert_eq!((one.ac.sessions(), one.closed(), one.counters().limit_circuit), (2, vec![], 1));
+    // The one that makes room is not the eldest of all.
+    assert!(ask(&mut one, 1, b"c", &[]) > Some(0) && ask(&mut one, 1, b"c", &[]) > Some(0));
+    assert_eq!(one.closed(), [(2, Reason::Replaced)]);
+    // What cannot be confirmed does not begin: a frame has no room for the answer.
+    let mut one = One::new(Config { name: vec![b'a'; 64], ..usual });
+    assert!(ask(&mut one, 1, b"a", &[]) > Some(0));
+    one.now = one.now.after(std::time::Duration::from_secs(1));
+    let offer = one.hear(host(1, 1), &packet(code::PADI, &any())).expect("an offer");
+    let cookie = tag(&offer, kind::AC_COOKIE).expect("a cookie");
+    let list = with(&at_circuit(b"a"), kind::AC_COOKIE, &cookie);
+    let list = with(&list, kind::HOST_UNIQ, &[7; 1420]);
+    assert_eq!(one.hear(host(1, 1), &packet(code::PADR, &list)), None);
+    assert_eq!((one.ac.sessions(), one.closed(), one.counters().oversize), (1, vec![], 1));
+}
+
+#[test]
+fn a_number_is_below_the_limit_that_holds() {
+    let mut one = limited(WIDE);
+    let config = |total| Config { limits: Limits { total, ..WIDE }, ..Config::new(b"ac") };
+    (0..20).for_each(|number| assert!(is_let_in(&mut one, host(1, number), number)));
+    (0..20).for_each(|session| one.tell(Command::Close { session, why: vec![] }));
+    one.tell(Command::Configure(config(5)));
+    let numbers = (0..5).map(|number| one.open(host(2, number)).0);
+    assert_eq!(numbers.collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
 }
 
 #[test]

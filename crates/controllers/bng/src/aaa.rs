@@ -89,8 +89,9 @@ impl Aaa {
             address: server.address,
             secret: Secret(server.secret.clone().into_bytes()),
         });
-        let dynamic = (!keys.dynamic.is_empty()).then(|| {
-            Dynamic::new(dynamic::Config {
+        let dynamic = match keys.dynamic.is_empty() {
+            true => None,
+            false => Some(dynamic::Config {
                 locals: keys.dynamic.clone(),
                 clients: askers.collect(),
                 identities: vec![Identity::Name(config.nas_identifier.clone().into_bytes())],
@@ -100,8 +101,10 @@ impl Aaa {
                 kept_max: 4096,
                 patience: Duration::from_secs(5),
                 wall: Wall(0),
-            })
-        });
+            }),
+        };
+        let dynamic = dynamic.map(Dynamic::new).transpose();
+        let dynamic = dynamic.map_err(|why| not("radius.servers", why.to_string()))?;
         Ok(Aaa {
             access,
             accounting,
@@ -164,10 +167,11 @@ impl Aaa {
                 let views = self.accounting.as_ref().map(Accounting::views).unwrap_or_default();
                 return self.server(server, is_up, views);
             }
+            // They are in memory alone.
+            Some(Output::Report(accounting::Report::Unwritten(_))) | None => {}
             Some(Output::Report(accounting::Report::Held(is_held))) => {
                 return Some(Output::Report(Said::Held(is_held)));
             }
-            None => {}
         }
         match self.dynamic.as_mut()?.poll(now)? {
             Output::Departure(departure) => Some(outside(DYNAMIC, departure)),

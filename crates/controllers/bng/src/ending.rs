@@ -10,6 +10,7 @@ use protocol_pppoe as pppoe;
 use protocol_radius::record::Status;
 
 use crate::account::Change;
+use crate::config::PoolKind;
 use crate::core::Core;
 use crate::session::{State, VOLUMES, Why};
 
@@ -62,12 +63,21 @@ impl Core {
 
     /// The time of a session is over.
     pub fn expire(&mut self, number: u32, now: Time) {
-        let Some(session) = self.sessions.get(number) else { return };
+        let Some(session) = self.sessions.get_mut(number) else { return };
         if session.is_removed {
             self.counters.uncounted += 1;
-            self.finish(number, now);
-        } else {
-            self.end(number, Why::SessionTimeout, now);
+            return self.finish(number, now);
+        }
+        let is_heard = session.leases != [None; 2] || session.used(PoolKind::Slaac).is_some();
+        if !std::mem::take(&mut session.is_adopted) {
+            return self.end(number, Why::SessionTimeout, now);
+        }
+        let timeout = session.granted.as_ref().map_or(Duration::ZERO, |it| it.session_timeout);
+        let since = session.up_since.unwrap_or(now);
+        match (is_heard, timeout.is_zero()) {
+            (false, _) => self.end(number, Why::Lost, now),
+            (true, false) => self.timers.set(number, since.after(timeout).max(now).0),
+            (true, true) => {}
         }
     }
 

@@ -27,7 +27,7 @@ impl Core {
         };
         let heard = dhcp::Heard {
             line,
-            mac: dhcp::Mac(heard.from.0),
+            mac: heard.from,
             from: datagram.from,
             to: datagram.to,
             bytes: datagram.payload.to_vec(),
@@ -65,7 +65,7 @@ impl Core {
             0 => {
                 let [outer, inner] =
                     [said.line.0 >> 12, said.line.0 & 0xfff].map(|vlan| vlan as u16);
-                Place { line: Line { outer, inner }, mac: MacAddr(said.mac.0), pppoe: None }
+                Place { line: Line { outer, inner }, mac: said.mac, pppoe: None }
             }
             _ => self.sessions.get(said.line.0 & !PPPOE)?.place(),
         };
@@ -81,7 +81,7 @@ impl Core {
             0 => {
                 let [outer, inner] =
                     [client.line.0 >> 12, client.line.0 & 0xfff].map(|vlan| vlan as u16);
-                self.station(Line { outer, inner }, MacAddr(client.mac.0), now)
+                self.station(Line { outer, inner }, client.mac, now)
             }
             _ => {
                 let number = client.line.0 & !PPPOE;

@@ -318,7 +318,7 @@ impl Core {
     }
 
     /// The packets of a session pass.
-    fn up(&mut self, number: u32, now: Time) {
+    pub fn up(&mut self, number: u32, now: Time) {
         let Some(session) = self.sessions.get_mut(number) else { return };
         if session.up_since.is_some() {
             return;

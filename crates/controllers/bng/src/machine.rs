@@ -1,12 +1,13 @@
 //! The machine: what arrives goes to the protocol that it is of, what they report becomes changes
 //! of the gateway, and what those have become goes back.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use controller_kit::{
     Action, Asked, Command, Controller, Event, EventKind, Metric, Page, Punt, Setup, Severity,
     Table, Unanswered, keys_of,
 };
+use function_bng::config::Session;
 use function_bng::{Update, reasons};
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
@@ -16,7 +17,6 @@ use protocol_radius::record::Status;
 use serde_json::{Map, Value, json};
 
 use crate::aaa::Said;
-use crate::account::Change;
 use crate::config::Config;
 use crate::core::Core;
 use crate::frame::{Content, read};
@@ -31,6 +31,8 @@ pub struct Bng {
     now: Time,
     /// Whether servers of accounting were told that it has begun.
     has_begun: bool,
+    /// Sessions of an earlier life, until the time is known.
+    old: Vec<Session>,
 }
 
 impl Controller for Bng {
@@ -51,17 +53,14 @@ impl Controller for Bng {
     fn new(config: &Config, setup: Setup<'_>) -> Result<Bng, Invalid> {
         config.validate()?;
         let places = Places::of(setup.function, config)?;
-        let mut core = Core::new(config, places, setup.seed)?;
-        // Sessions of an earlier life: nobody knows what their clients do.
+        let core = Core::new(config, places, setup.seed)?;
         let old = setup.state.iter().filter_map(|update| match update.typed::<Update>() {
-            Some(Update::AddSession(session)) => Some(session.number),
+            Some(Update::AddSession(session)) => Some((session.number, *session)),
             _ => None,
         });
-        for number in old.collect::<BTreeSet<u32>>() {
-            let update = Update::RemoveSession { number };
-            core.account.add(Change { session: number, generation: 0, before: None, update });
-        }
-        Ok(Bng { core, now: Time::ZERO, has_begun: false })
+        // What is said of a session last holds.
+        let old = old.collect::<BTreeMap<u32, Session>>().into_values().collect();
+        Ok(Bng { core, now: Time::ZERO, has_begun: false, old })
     }
 
     fn claims(_: &Config) -> Vec<&'static str> {
@@ -155,6 +154,7 @@ impl Machine for Bng {
 
     fn poll(&mut self, now: Time) -> Option<Output<Action>> {
         self.now = now;
+        self.core.adopt(std::mem::take(&mut self.old), now);
         loop {
             if let Some(action) = self.core.notes.next() {
                 return Some(Output::Report(action));
@@ -177,7 +177,10 @@ impl Machine for Bng {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.core.deadline()
+        match self.old.is_empty() {
+            false => Some(Time::ZERO),
+            true => self.core.deadline(),
+        }
     }
 
     fn neighbours(&self, now: Time) -> Vec<Neighbour> {

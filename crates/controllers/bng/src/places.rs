@@ -192,6 +192,7 @@ impl Places {
         made.services = config.pppoe.services.iter().map(|it| it.clone().into_bytes()).collect();
         made.max_payload = config.pppoe.max_payload;
         made.limits = limits;
+        made.trusts_access_nodes = config.trust_access_nodes;
         made
     }
 

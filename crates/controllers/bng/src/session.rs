@@ -75,6 +75,8 @@ pub(crate) struct Session {
     pub ending: Option<Why>,
     /// Whether the gateway has it no more.
     pub is_removed: bool,
+    /// Whether it is of an earlier life, and its client was not heard yet.
+    pub is_adopted: bool,
 }
 
 /// A session of PPPoE.
@@ -186,6 +188,7 @@ impl Session {
             busy_at: now,
             ending: None,
             is_removed: false,
+            is_adopted: false,
         }
     }
 

@@ -53,8 +53,34 @@ impl Sessions {
     }
 
     /// Adds one; none if there is no room.
-    pub fn add(&mut self, mut session: Session) -> Option<u32> {
+    pub fn add(&mut self, session: Session) -> Option<u32> {
         let number = self.free.pop().or_else(|| self.next())?;
+        self.put(number, session);
+        Some(number)
+    }
+
+    /// Adds one that has a number already; false if there is no such number, or it is in use.
+    pub fn insert(&mut self, number: u32, session: Session) -> bool {
+        if self.stations.contains_key(&(session.line, session.mac)) {
+            return false;
+        }
+        let is_free = match self.free.iter().position(|free| *free == number) {
+            Some(at) => self.free.swap_remove(at) == number,
+            None => loop {
+                match self.next() {
+                    None => break false,
+                    Some(next) if next == number => break true,
+                    Some(next) => self.free.push(next),
+                }
+            },
+        };
+        if is_free {
+            self.put(number, session);
+        }
+        is_free
+    }
+
+    fn put(&mut self, number: u32, mut session: Session) {
         let slot = &mut self.slots[number as usize - 1];
         slot.generation = slot.generation.wrapping_add(1);
         session.generation = slot.generation;
@@ -68,7 +94,6 @@ impl Sessions {
         self.macs.insert((session.pppoe.is_some(), session.mac, number));
         self.states[session.state as usize] += 1;
         slot.session = Some(Box::new(session));
-        Some(number)
     }
 
     /// A number that was never given.

@@ -29,16 +29,13 @@ impl Gateway {
         }
         let told = match update {
             Update::AddSession(session) => {
-                if self.sessions.contains_key(&session.number) || self.is_taken(session) {
-                    return Err(Refusal::Exists);
-                }
+                assert!(!self.sessions.contains_key(&session.number), "{session:?} is there");
+                assert!(!self.is_taken(session), "another one has of {session:?}");
                 self.sessions.insert(session.number, (*session, Volumes::default()));
                 Vec::new()
             }
             Update::ChangeSession(session) => {
-                if self.is_taken(session) {
-                    return Err(Refusal::Exists);
-                }
+                assert!(!self.is_taken(session), "another one has of {session:?}");
                 let known = self.sessions.get_mut(&session.number).ok_or(Refusal::NotFound)?;
                 known.0 = *session;
                 Vec::new()

@@ -6,6 +6,7 @@ mod gateway;
 mod host;
 mod keys;
 mod leases;
+mod restarts;
 mod server;
 mod six;
 mod walk;

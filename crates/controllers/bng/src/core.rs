@@ -54,7 +54,7 @@ pub(crate) struct Counters {
     pub up: u64,
     /// Sessions that have ended, also before they were up, in the order of [`Why::ALL`].
     pub ended: [u64; Why::ALL.len()],
-    /// What was asked for and found no room for one more session.
+    /// What was asked for and found no room for one more session, in all or on its line.
     pub full: u64,
     /// Punted frames by what they are, and those that nobody can use.
     pub punted: u64,
@@ -93,7 +93,7 @@ impl Core {
         let reserved = places.gateway.sessions.iter().map(|session| session.number).collect();
         Ok(Core {
             pools: places.pools(config)?,
-            sessions: Sessions::new(capacity, reserved),
+            sessions: Sessions::new([capacity, places.gateway.line_sessions], reserved),
             account: Account::default(),
             aaa,
             v4: v4.map_err(of_dhcp)?,

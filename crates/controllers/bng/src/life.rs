@@ -246,7 +246,8 @@ impl Core {
             session.open += 1;
             let generation = session.generation;
             let change = Change { session: number, generation, before, update };
-            session.last = self.account.add(change);
+            session.changed = self.account.add(change);
+            session.last = session.changed;
         }
         match waiter {
             Some(waiter) if session.open > 0 => session.waiting.push((session.last, waiter)),
@@ -303,7 +304,8 @@ impl Core {
             _ => None,
         };
         let request = session.waiting.iter().find_map(is_asked);
-        if session.open == 0 && session.ending.is_none() {
+        // A later change is on its way otherwise, by which the gateway has all of it.
+        if at == session.changed {
             session.set = change.before;
         }
         match (request, change.before, &mut session.granted) {

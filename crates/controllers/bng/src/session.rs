@@ -51,8 +51,9 @@ pub(crate) struct Session {
     pub waiting: Vec<(u64, Waiter)>,
     /// Changes that have no answer yet.
     pub open: u32,
-    /// The number of the last of them.
+    /// The number of the last of them, and of the last one by which the gateway has it otherwise.
     pub last: u64,
+    pub changed: u64,
     /// The address of IPv4 that its client would like.
     pub wish: Option<Prefix>,
     /// Whether somebody else was found to use its address.
@@ -176,6 +177,7 @@ impl Session {
             waiting: Vec::new(),
             open: 0,
             last: 0,
+            changed: 0,
             wish: None,
             is_declined: false,
             confirmation: None,

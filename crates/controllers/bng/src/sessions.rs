@@ -22,6 +22,9 @@ pub(crate) struct Sessions {
     links: BTreeMap<(Line, u16), u32>,
     /// By the number of PPPoE.
     pppoe: BTreeMap<u32, u32>,
+    /// How many are on each line, and may be.
+    lines: BTreeMap<Line, u32>,
+    line_max: u32,
     /// Whether it is PPPoE, the station, and its numbers.
     macs: BTreeSet<(bool, MacAddr, u32)>,
     leases: BTreeMap<(Version, LeaseId), u32>,
@@ -36,8 +39,8 @@ struct Slot {
 }
 
 impl Sessions {
-    /// None, and room for so many, but for numbers that are others'.
-    pub fn new(capacity: u32, reserved: BTreeSet<u32>) -> Sessions {
+    /// None, and room for so many in all and on a line, but for numbers that are others'.
+    pub fn new([capacity, line_max]: [u32; 2], reserved: BTreeSet<u32>) -> Sessions {
         Sessions {
             reserved,
             slots: Vec::new(),
@@ -46,6 +49,8 @@ impl Sessions {
             stations: BTreeMap::new(),
             links: BTreeMap::new(),
             pppoe: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            line_max,
             macs: BTreeSet::new(),
             leases: BTreeMap::new(),
             states: [0; 4],
@@ -54,6 +59,9 @@ impl Sessions {
 
     /// Adds one; none if there is no room.
     pub fn add(&mut self, session: Session) -> Option<u32> {
+        if self.lines.get(&session.line).is_some_and(|count| *count >= self.line_max) {
+            return None;
+        }
         let number = self.free.pop().or_else(|| self.next())?;
         self.put(number, session);
         Some(number)
@@ -93,6 +101,7 @@ impl Sessions {
         }
         self.macs.insert((session.pppoe.is_some(), session.mac, number));
         self.states[session.state as usize] += 1;
+        *self.lines.entry(session.line).or_default() += 1;
         slot.session = Some(Box::new(session));
     }
 
@@ -116,6 +125,12 @@ impl Sessions {
         self.release(number, &session);
         self.macs.remove(&(session.pppoe.is_some(), session.mac, number));
         self.states[session.state as usize] -= 1;
+        if let Some(count) = self.lines.get_mut(&session.line) {
+            *count -= 1;
+            if *count == 0 {
+                self.lines.remove(&session.line);
+            }
+        }
         for (version, lease) in [Version::V4, Version::V6].into_iter().zip(session.leases) {
             if let Some(lease) = lease {
                 self.leases.remove(&(version, lease));

@@ -396,7 +396,8 @@ pub fn frame((line, mac): (Line, [u8; 6]), to: [u8; 6], kind: u16, payload: &[u8
     frame
 }
 
-fn ipv4_frame(
+/// A frame of a host with a datagram to the port of DHCP's servers.
+pub fn ipv4_frame(
     from: (Line, [u8; 6]),
     (source, destination): (Ipv4Addr, Ipv4Addr),
     payload: &[u8],

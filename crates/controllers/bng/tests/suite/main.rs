@@ -4,8 +4,10 @@
 mod dialled;
 mod gateway;
 mod host;
+mod hostile;
 mod keys;
 mod leases;
+mod real;
 mod restarts;
 mod server;
 mod six;

@@ -56,6 +56,8 @@ pub struct World {
     pub faults: Faults,
     pub alarms: Vec<Alarm>,
     pub lines: Vec<String>,
+    /// Frames that have come up.
+    pub heard: Vec<Vec<u8>>,
     /// How long changes take, at the most.
     pub apply_time: Duration,
     queue: BTreeMap<(Time, u64), Happens>,
@@ -127,6 +129,7 @@ impl World {
             faults: Faults::default(),
             alarms: Vec::new(),
             lines: Vec::new(),
+            heard: Vec::new(),
             apply_time: Duration::from_millis(2),
             queue: BTreeMap::new(),
             order: 0,
@@ -348,6 +351,7 @@ impl World {
         match happens {
             Happens::Up(frame) => {
                 if let Some(reason) = self.reason(&frame) {
+                    self.heard.push(frame.clone());
                     let (now, frame) = (self.now, Bytes::from(frame));
                     let context = Context::default();
                     let punt = Punt { worker: 0, reason, port: 0, context, at: now, frame };

@@ -22,7 +22,7 @@ use protocol_radius::{
     Answer, Client, Command, Credentials, Dictionary, List, Mapping, Report, Request, Wall,
 };
 
-use crate::config::{Config, PoolKind, Radius};
+use crate::config::{Config, PoolKind, Radius, Server};
 use crate::granted::v6_of;
 use crate::session::Session;
 
@@ -74,14 +74,17 @@ impl Aaa {
         let fields = Fields::standard(&dictionary);
         let fields = fields.map_err(|why| not("radius.attributes", why.to_string()))?;
         let of_servers = |why: protocol_radius::Unusable| not("radius.servers", why.to_string());
-        let access = Client::new(&client(keys, key(&mut random), false)).map_err(of_servers)?;
+        let access = Client::new(&client(keys, key(&mut random), |server| server.port))
+            .map_err(of_servers)?;
         let accounting = match keys.accounting {
             false => None,
             true => {
-                let client = Client::new(&client(keys, key(&mut random), true));
+                let client =
+                    Client::new(&client(keys, key(&mut random), |server| server.accounting_port));
                 let records_max = keys.records_max as usize;
                 let backlog = Backlog::new(Limits { records_max, bytes_max: records_max * 1024 });
-                let pace = Pace { window: WINDOW, rate: 1000, pause: Duration::from_secs(1) };
+                let window = WINDOW.min(keys.requests_max as usize);
+                let pace = Pace { window, rate: 1000, pause: Duration::from_secs(1) };
                 Some(Accounting::new(client.map_err(of_servers)?, backlog, pace))
             }
         };
@@ -363,10 +366,9 @@ impl Aaa {
 }
 
 /// Servers of access or of accounting.
-fn client(keys: &Radius, key: [u8; 32], is_accounting: bool) -> protocol_radius::Config {
+fn client(keys: &Radius, key: [u8; 32], port: fn(&Server) -> u16) -> protocol_radius::Config {
     let servers = keys.servers.iter().map(|server| {
-        let port = if is_accounting { server.accounting_port } else { server.port };
-        let address = SocketAddr::new(server.address, port);
+        let address = SocketAddr::new(server.address, port(server));
         let secret = Secret(server.secret.clone().into_bytes());
         protocol_radius::Server {
             timeout: Duration::from_millis(keys.timeout_ms.into()),
@@ -378,7 +380,7 @@ fn client(keys: &Radius, key: [u8; 32], is_accounting: bool) -> protocol_radius:
     let mut config = protocol_radius::Config::new(servers.collect(), key);
     // Whoever waits for an answer waits a little longer than that.
     config.patience = PATIENCE;
-    config.requests_max = if is_accounting { WINDOW as u32 * 2 } else { keys.requests_max };
+    config.requests_max = keys.requests_max;
     config
 }
 

@@ -196,7 +196,7 @@ pub struct Radius {
     #[serde(default = "half_minute")]
     #[schemars(range(min = 1, max = 3600))]
     pub dead_time_s: u32,
-    /// Most requests of access that wait or are on their way.
+    /// Most requests of access that wait or are on their way, and as many of accounting.
     #[serde(default = "requests")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub requests_max: u32,

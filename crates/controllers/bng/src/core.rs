@@ -17,7 +17,7 @@ use crate::account::Account;
 use crate::config::Config;
 use crate::notes::Notes;
 use crate::places::Places;
-use crate::session::Why;
+use crate::session::{Version, Why};
 use crate::sessions::Sessions;
 
 /// All of it.
@@ -79,8 +79,8 @@ impl Core {
             invalid("pools", format!("cannot be served: {why}"), "Lower `session-capacity`")
         };
         let seeds = [random.bits(), random.bits()];
-        let v4 = v4::Server::new(places.dhcp(config, seeds[0], false), places.router);
-        let v6 = v6::Server::new(places.dhcp(config, seeds[1], true), places.identity());
+        let v4 = v4::Server::new(places.dhcp(config, seeds[0], Version::V4), places.router);
+        let v6 = v6::Server::new(places.dhcp(config, seeds[1], Version::V6), places.identity());
         let pppoe = AccessConcentrator::new(places.concentrator(config), key(&mut random));
         let pppoe = pppoe.map_err(|why| {
             invalid("pppoe", format!("cannot be: {why}"), "Look at the README of pppoe")

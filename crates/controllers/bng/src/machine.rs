@@ -71,10 +71,15 @@ impl Controller for Bng {
         reasons::PUNTS.iter().copied().filter(|reason| *reason != "first-packet").collect()
     }
 
-    /// Goes on if nothing has changed.
+    /// Goes on if nothing of its own has changed; the gateway may have other profiles, lists and
+    /// routes.
     fn reload(&mut self, config: &Config, function: Option<&dyn Configured>, _: Time) -> bool {
-        let is_same = |places: Places| places.gateway == self.core.places.gateway;
-        *config == self.core.config && Places::of(function, config).is_ok_and(is_same)
+        let Ok(places) = Places::of(function, config) else { return false };
+        let is_same = *config == self.core.config && places.is_like(&self.core.places);
+        if is_same {
+            self.core.places = places;
+        }
+        is_same
     }
 
     fn show(&self) -> Value {

@@ -18,10 +18,11 @@ use wire::ipv6;
 
 use crate::config::{Authentication, Config, Method, Pool, PoolKind};
 use crate::frame::Access;
+use crate::session::Version;
 
 /// The gateway, and what of the keys depends on it.
 pub(crate) struct Places {
-    /// As it is configured, to tell whether another one is the same.
+    /// As it is configured.
     pub gateway: gateway::Config,
     pub access: Access,
     /// Most sessions.
@@ -77,6 +78,19 @@ impl Places {
             routers,
             gateway: gateway.clone(),
         })
+    }
+
+    /// Whether sessions at another gateway would be the same ones.
+    pub fn is_like(&self, other: &Places) -> bool {
+        let of = |places: &Places| {
+            let numbers = places.gateway.sessions.iter().map(|session| session.number);
+            (places.access, places.capacity, numbers.collect::<Vec<u32>>())
+        };
+        let [one, its] = [&self.gateway, &other.gateway];
+        of(self) == of(other)
+            && one.access_addresses == its.access_addresses
+            && one.core_addresses == its.core_addresses
+            && one.line_sessions == its.line_sessions
     }
 
     /// The pools, as the keys have them.
@@ -143,7 +157,8 @@ impl Places {
 
     /// What servers of DHCP are made of. They have no pools: what a client gets is fixed by whoever
     /// has let it in. A class is a pool, by its place; the last one is for what is of none.
-    pub fn dhcp(&self, config: &Config, seed: u64, is_v6: bool) -> dhcp::Config {
+    pub fn dhcp(&self, config: &Config, seed: u64, version: Version) -> dhcp::Config {
+        let is_v6 = version == Version::V6;
         let mut made = dhcp::Config::new(seed, self.capacity);
         made.leases_per_line_max = config.line_leases;
         made.trusts_access_nodes = config.trust_access_nodes;

@@ -6,7 +6,8 @@ use function_bng::BroadbandGateway;
 use function_kit::erased::configured;
 use serde_json::{Value, json};
 
-use crate::world::{gateway, keys};
+use crate::host::Host;
+use crate::world::{World, gateway, keys, seconds};
 
 fn refused(change: Value) -> (String, String) {
     let mut all = serde_json::to_value(keys(json!({}))).expect("keys");
@@ -64,6 +65,32 @@ fn keys_that_cannot_be_used_are_named() {
         assert_eq!(named, key, "{change}");
         assert!(!remedy.is_empty(), "{change}");
     }
+}
+
+#[test]
+fn a_gateway_with_other_profiles_is_controlled_on_and_other_keys_begin_anew() {
+    let mut world = World::new(&keys(json!({})), 1);
+    let reload = |world: &mut World, config: &Config, change: Value| {
+        let mut gateway = serde_json::to_value(gateway()).expect("keys");
+        for (key, value) in change.as_object().expect("keys") {
+            gateway[key] = value.clone();
+        }
+        let gateway = serde_json::from_value(gateway).expect("keys");
+        let function = configured::<BroadbandGateway>(gateway);
+        world.bng.reload(config, Some(&*function), world.now)
+    };
+    let config = keys(json!({}));
+    let profiles = json!({"profiles": [{"name": "default"}, {"name": "bronze"}]});
+    assert!(reload(&mut world, &config, profiles));
+    let host = world.add(Host::dhcp(7, 1));
+    world.begin(host);
+    world.run(seconds(5));
+    assert!(world.command("profile", json!({"session": 1, "profile": "gold"})).is_err());
+    let changed = world.command("profile", json!({"session": 1, "profile": "bronze"}));
+    assert_eq!(changed, Ok(json!({"changed": 1})));
+    assert!(!reload(&mut world, &config, json!({"profiles": []})), "the usual one is gone");
+    assert!(!reload(&mut world, &config, json!({"session-capacity": 7})));
+    assert!(!reload(&mut world, &keys(json!({"lease-time-s": 60})), json!({})));
 }
 
 #[test]

@@ -200,8 +200,9 @@ impl World {
     /// A packet of IPv4 of a host; whether it passes.
     pub fn pass(&mut self, host: usize, bytes: u64) -> bool {
         let Host { line, mac, .. } = self.hosts[host];
-        let (pppoe, address) = (self.hosts[host].pppoe(), self.hosts[host].address());
-        let session = self.gateway.of(line, mac, pppoe).filter(|it| it.ipv4 == address);
+        let pppoe = self.hosts[host].pppoe();
+        let Some(address) = self.hosts[host].address() else { return false };
+        let session = self.gateway.of(line, mac, pppoe).filter(|it| it.ipv4 == Some(address));
         let Some(number) = session.map(|session| session.number) else { return false };
         self.gateway.pass(number, 0, bytes);
         self.gateway.pass(number, 1, 2 * bytes);

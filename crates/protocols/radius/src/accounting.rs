@@ -82,8 +82,8 @@ pub enum Report {
     },
     /// Records wait because no server answers, or none does any more.
     Held(bool),
-    /// The disk does not take records ([`Backlog::failed`]), or takes them again. They are in memory
-    /// alone, and an end of the program would lose them: an alarm.
+    /// The disk does not take records ([`Backlog::failed`]), or takes them again. They are in
+    /// memory alone, and an end of the program would lose them: an alarm.
     Unwritten(bool),
 }
 

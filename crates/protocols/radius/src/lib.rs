@@ -8,11 +8,12 @@
 //! ```
 //! The files in reading order: [`attributes`] and [`packet`] are views of what came, [`seal`] makes
 //! packets and checks who has made one, [`dictionary`] has names, `grants` is what a session can be
-//! given, `targets` makes such of texts, [`mapping`] says what attributes give. [`config`] is what a client is given, [`control`] what it is asked, `sockets`
-//! has identifiers, [`servers`] knows who answers, `pending` is what is on its way, [`client`]
-//! holds all of them. [`record`] makes accounting records, [`interims`] spreads them, [`backlog`]
-//! keeps them, [`accounting`] lets them leave. [`asking`] is what servers ask of sessions,
-//! [`dynamic`] hears it. [`redact`] hides secrets in traces.
+//! given, `targets` makes such of texts, [`mapping`] says what attributes give. [`config`] is what
+//! a client is given, [`control`] what it is asked, `sockets` has identifiers, [`servers`] knows
+//! who answers, `pending` is what is on its way, [`client`] holds all of them. [`record`] makes
+//! accounting records, [`interims`] spreads them, [`backlog`] keeps them, [`accounting`] lets them
+//! leave. [`asking`] is what servers ask of sessions, [`dynamic`] hears it. [`redact`] hides
+//! secrets in traces.
 
 pub mod attributes;
 

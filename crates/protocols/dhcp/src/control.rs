@@ -153,8 +153,8 @@ pub enum Report {
     },
     /// A pool has become short, or is not any more.
     Pool(Turn),
-    /// A server has sent nothing to a relay for a time since it owes an answer, or does again; by its
-    /// place.
+    /// A server, by its place, has sent nothing to a relay for a time since it owes an answer, or
+    /// does again.
     Server(u16, bool),
 }
 

@@ -1,5 +1,5 @@
-//! All leases of a server or relay: found by their clients, ended by time, never more than there may
-//! be.
+//! All leases of a server or relay: found by their clients, ended by time, never more than there
+//! may be.
 //!
 //! ```text
 //!  known: new --> Asked --accept--> Granted: offered --start--> Starting --acknowledged--> held

@@ -169,9 +169,10 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             section: "function",
             key,
             what: "cannot be changed while the gateway runs".into(),
-            remedy: "Change `sessions`, `profiles`, `lists`, `nodes`, `routes` or `next-hops` only, \
+            remedy:
+                "Change `sessions`, `profiles`, `lists`, `nodes`, `routes` or `next-hops` only, \
                      or restart it"
-                .into(),
+                    .into(),
         });
     }
     Ok(Listed::of_config(running).changes_to(&Listed::of_config(wanted)))
@@ -182,9 +183,7 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
     let before = Listed::of_config(running);
     let undo = |update: &Update| {
         let undone = match update {
-            Update::AddSession(session) => {
-                Some(Update::RemoveSession { number: session.number })
-            }
+            Update::AddSession(session) => Some(Update::RemoveSession { number: session.number }),
             Update::RemoveSession { number } => {
                 before.sessions.get(number).copied().map(Update::AddSession)
             }
@@ -225,8 +224,7 @@ pub(super) fn memory(config: &Config, state: &State) -> Vec<Update> {
 
 /// The first key that differs, of those that cannot change.
 fn differing_key(running: &Config, wanted: &Config) -> Option<String> {
-    let written =
-        |config: &Config| serde_json::to_value(without_lists(config)).unwrap_or_default();
+    let written = |config: &Config| serde_json::to_value(without_lists(config)).unwrap_or_default();
     let (running, wanted) = (written(running), written(wanted));
     let keys = running.as_object().into_iter().chain(wanted.as_object()).flat_map(|all| all.keys());
     keys.into_iter().find(|key| running.get(*key) != wanted.get(*key)).cloned()

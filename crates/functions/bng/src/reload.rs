@@ -190,6 +190,9 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
             Update::ChangeSession(Session { number, .. }) | Update::SetProfile { number, .. } => {
                 before.sessions.get(number).copied().map(Update::ChangeSession)
             }
+            Update::SetMirror { number, .. } | Update::ClearMirror { number } => {
+                Some(Update::ClearMirror { number: *number })
+            }
             Update::AddProfile(profile) => Some(Update::RemoveProfile { name: profile.name }),
             Update::RemoveProfile { name } => {
                 before.profiles.get(name).cloned().map(Update::AddProfile)

@@ -153,3 +153,45 @@ fn beyond_its_rate_a_queue_waits_and_leaves_later_in_order() {
     let volumes = super::changes::volumes(&mut device, 1);
     assert_eq!(volumes, [0, 0, 0, 0, 6, 5 * 482 + 100, 0, 0], "what has left is counted");
 }
+
+#[test]
+fn who_is_mirrored_is_copied_both_ways_and_sees_nothing_of_it() {
+    let mut device = with(&json!({
+        "mirror": {"address": "192.0.2.99", "source": "192.0.2.1"},
+        "profiles": [{"name": "plain", "policers": [{"class": "be", "rate": 1000, "burst": 250}]}],
+    }));
+    let set = |text: Value| serde_json::from_value(text).expect("an update");
+    let mirror = json!({"set-mirror": {"number": 1, "erspan-session": 77}});
+    assert!(device.update(set(mirror), 0));
+    assert!(!device.update(set(json!({"set-mirror": {"number": 9, "erspan-session": 7}})), 0));
+    let copy = |sequence: u8, is_up: u8, came: &[u8]| {
+        let mut payload = vec![0x10, 0, 0x88, 0xbe, 0, 0, 0, sequence];
+        let tag = if is_up == 1 { [0x10, 101, 0x18, 77] } else { [0x10, 0, 0, 77] };
+        payload.extend(tag);
+        payload.extend([0, 0, 0, is_up]);
+        payload.extend(came);
+        let (source, to) = ([192, 0, 2, 1].into(), [192, 0, 2, 99].into());
+        let mut packet = model_kit::build::packet(source, to, wire::protocol::GRE, &payload);
+        model_kit::build::set_word(4, sequence.into())(&mut packet);
+        to_core(&packet)
+    };
+    let sent = packet(ipv4(1).into(), SERVER.into(), 100);
+    let frame = from_ipoe(1, &sent);
+    let left = |port, frame| Expected::Forward { port, frame };
+    for sequence in [0, 1] {
+        let all = device.exchange(ACCESS, &frame, 0);
+        let copied = left(CORE, copy(sequence, 1, &frame));
+        assert_eq!(all, [left(CORE, to_core(&hop(&sent))), copied]);
+    }
+    // What a policer drops has been sent, too.
+    let all = device.exchange(ACCESS, &frame, 0);
+    assert_eq!(all, [left(CORE, copy(2, 1, &frame)), Expected::Drop("rate-exceeded")]);
+    let got = packet(SERVER.into(), ipv4(1).into(), 100);
+    let all = device.exchange(CORE, &from_core(&got), 0);
+    let mine = left(ACCESS, to_ipoe(1, &hop(&got)));
+    assert_eq!(all, [mine, left(CORE, copy(3, 0, &from_core(&got)))]);
+    assert!(device.update(set(json!({"clear-mirror": {"number": 1}})), 0));
+    assert_eq!(device.exchange(CORE, &from_core(&got), 0).len(), 1);
+    let other = packet(SERVER.into(), ipv4(2).into(), 100);
+    assert_eq!(device.exchange(CORE, &from_core(&other), 0).len(), 1);
+}

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 pub use self::classes::{CLASSES_MAX, Class, class_of_code_points};
-pub use self::listed::{Line, NextHop, Node, Pppoe, Route, Session, Vrf};
-pub use self::lists::{Action, Direction, List, Matched, Part, Rule};
+pub use self::listed::{Collector, Line, NextHop, Node, Pppoe, Route, Session, Vrf};
+pub use self::lists::{Action, Direction, List, Matched, Net, Part, Rule};
 pub use self::profiles::{Policer, PortQueues, Profile, Queue};
 pub use self::text::{Label, Name};
 pub(crate) use self::validate::{fault_of, is_node, is_rate, rates_of};
@@ -116,6 +116,9 @@ pub struct Config {
     /// The most routes of each version of IP, in all VRFs together.
     #[schemars(range(min = 1, max = 2_000_000))]
     pub route_capacity: u32,
+    /// Where copies of packets of mirrored sessions go; none, and no session can be mirrored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<Collector>,
     /// Keys the indexes of sessions. Without it, the operating system draws a number when the
     /// program starts, so that no subscriber can choose where an entry goes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,6 +193,7 @@ impl Default for Config {
             node_capacity: 64,
             next_hop_capacity: 64,
             route_capacity: 1000,
+            mirror: None,
             secret: None,
             vrfs: Vec::new(),
             nodes: Vec::new(),

@@ -35,6 +35,20 @@ pub enum Update {
         /// Name of the profile.
         profile: Name,
     },
+    /// A session is mirrored to the collector from now on, as a session of ERSPAN. It is not part
+    /// of what is remembered of a gateway, and no table shows it.
+    SetMirror {
+        /// Number of the session.
+        number: u32,
+        /// Number of the session of ERSPAN, from 0 to 1023.
+        #[schemars(range(max = 1023))]
+        erspan_session: u16,
+    },
+    /// A session is mirrored no longer.
+    ClearMirror {
+        /// Number of the session.
+        number: u32,
+    },
     /// A profile appears.
     AddProfile(Profile),
     /// A profile disappears that no session has.

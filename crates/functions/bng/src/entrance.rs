@@ -57,6 +57,10 @@ impl Pipeline {
         let Some((protocol, rest)) = view.ppp() else {
             return batch.set_verdict(slot, reasons::drop(reasons::PPPOE_MALFORMED));
         };
+        // Sessions have identifiers from 1 on; elsewhere 0 says that there is no PPPoE.
+        if id == 0 {
+            return batch.set_verdict(slot, reasons::drop(reasons::UNKNOWN_PPPOE));
+        }
         let at = tagging.at + pppoe::HEADER_LEN + pppoe::PROTOCOL_LEN;
         // What follows is padding.
         let frame = &frame[..at + rest.len()];

@@ -6,7 +6,7 @@ use stages::clamp::clamp;
 use stages::remark::set_dscp;
 use subscribers::{Record, Way as Toward};
 use tables::scheduler::{Dropped, Offered};
-use wire::bytes::put_u16;
+use wire::bytes::{put_array, put_u16};
 use wire::ethernet::{self, TAG_LEN};
 
 use super::gateway::ACCESS;
@@ -73,23 +73,25 @@ impl Pipeline {
         let Some(hop) = self.state.hops.get(entry) else {
             return batch.set_verdict(slot, reasons::drop(reasons::NO_ROUTE));
         };
-        let mut header = [0; ethernet::HEADER_LEN + TAG_LEN];
-        header[..12].copy_from_slice(&hop.macs);
         let is_ipv6 = batch.frame(slot).get(at).is_some_and(|first| first >> 4 == 6);
         let ether_type = if is_ipv6 { ethernet::TYPE_IPV6 } else { ethernet::TYPE_IPV4 };
-        let len = match hop.vlan {
-            0 => ethernet::HEADER_LEN,
+        let is_put = match hop.vlan {
+            0 => {
+                let mut header = [0; ethernet::HEADER_LEN];
+                put_array(&mut header, 0, hop.macs);
+                put_u16(&mut header, ethernet::offset::TYPE, ether_type);
+                replace_front((batch, slot), at, &header)
+            }
             vlan => {
+                let mut header = [0; ethernet::HEADER_LEN + TAG_LEN];
+                put_array(&mut header, 0, hop.macs);
                 put_u16(&mut header, ethernet::offset::TYPE, ethernet::TYPE_VLAN);
                 put_u16(&mut header, ethernet::HEADER_LEN, vlan);
-                ethernet::HEADER_LEN + TAG_LEN
+                put_u16(&mut header, ethernet::HEADER_LEN + 2, ether_type);
+                replace_front((batch, slot), at, &header)
             }
         };
-        put_u16(&mut header, len - 2, ether_type);
-        let verdict = match replace_front((batch, slot), at, &header[..len]) {
-            true => hop.verdict,
-            false => reasons::drop(reasons::TOO_LONG),
-        };
+        let verdict = if is_put { hop.verdict } else { reasons::drop(reasons::TOO_LONG) };
         batch.set_verdict(slot, verdict);
     }
 

@@ -45,6 +45,8 @@ mod host;
 
 mod neighbours;
 
+mod mirror;
+
 mod reload;
 
 mod tables;

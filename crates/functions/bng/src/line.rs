@@ -2,7 +2,7 @@
 
 use packet::{Batch, Slot};
 use subscribers::Record;
-use wire::bytes::put_u16;
+use wire::bytes::{array_at, put_array, put_u16};
 use wire::ethernet::{self, TAG_LEN};
 use wire::{MacAddr, pppoe};
 
@@ -40,25 +40,30 @@ impl Framing {
         record: &Record,
         is_ipv6: bool,
     ) -> bool {
+        // From its end on, so that all of it is written at once whatever its length.
         let mut header = [0; HEADER_MAX];
-        header[..6].copy_from_slice(&record.mac);
-        header[6..12].copy_from_slice(&self.mac.0);
-        let mut end = self.tags(&mut header, record.line);
+        let mut begin = HEADER_MAX - 2;
         if record.pppoe != 0 {
             let protocol = if is_ipv6 { pppoe::PPP_IPV6 } else { pppoe::PPP_IPV4 };
-            put_u16(&mut header, end, pppoe::TYPE_SESSION);
-            put_u16(&mut header, end + 2, u16::from(pppoe::VERSION_TYPE) << 8);
-            put_u16(&mut header, end + 4, record.pppoe);
-            put_u16(&mut header, end + 6, (len + pppoe::PROTOCOL_LEN) as u16);
-            put_u16(&mut header, end + 8, protocol);
-            end += 10;
+            put_u16(&mut header, begin, protocol);
+            put_u16(&mut header, begin - 2, (len + pppoe::PROTOCOL_LEN) as u16);
+            put_u16(&mut header, begin - 4, record.pppoe);
+            put_u16(&mut header, begin - 6, u16::from(pppoe::VERSION_TYPE) << 8);
+            put_u16(&mut header, begin - 8, pppoe::TYPE_SESSION);
+            begin -= 8;
         } else {
             let ether_type = if is_ipv6 { ethernet::TYPE_IPV6 } else { ethernet::TYPE_IPV4 };
-            put_u16(&mut header, end, ether_type);
-            end += 2;
+            put_u16(&mut header, begin, ether_type);
         }
+        begin = self.tags(&mut header, begin, record.line) - ethernet::offset::TYPE;
+        put_array(&mut header, begin, record.mac);
+        put_array(&mut header, begin + 6, self.mac.0);
         batch.truncate(slot, at + len);
-        replace_front((batch, slot), at, &header[..end])
+        let is_put = replace_front((batch, slot), at, &header);
+        if is_put {
+            batch.pull_front(slot, begin);
+        }
+        is_put
     }
 
     /// Puts the tags of a line on a frame of Ethernet that has none; false where there is no room.
@@ -66,47 +71,51 @@ impl Framing {
         let Some(head) = batch.frame(slot).first_chunk::<{ ethernet::HEADER_LEN }>() else {
             return false;
         };
+        let (macs, ether_type) = (array_at::<12>(head, 0), array_at::<2>(head, 12));
         let mut header = [0; HEADER_MAX];
-        header[..12].copy_from_slice(&head[..12]);
-        let ether_type = [head[12], head[13]];
-        let end = self.tags(&mut header, line);
-        header[end..end + 2].copy_from_slice(&ether_type);
-        replace_front((batch, slot), ethernet::HEADER_LEN, &header[..end + 2])
+        let mut begin = HEADER_MAX - 2;
+        put_array(&mut header, begin, ether_type);
+        begin = self.tags(&mut header, begin, line) - macs.len();
+        put_array(&mut header, begin, macs);
+        let is_put = replace_front((batch, slot), ethernet::HEADER_LEN, &header);
+        if is_put {
+            batch.pull_front(slot, begin);
+        }
+        is_put
     }
 
-    /// Writes the tags of a line behind the addresses; where the type stands.
+    /// Writes the tags of a line in front of a place; where they begin.
     #[inline(always)]
-    fn tags(&self, header: &mut [u8; HEADER_MAX], line: u32) -> usize {
+    fn tags(&self, header: &mut [u8; HEADER_MAX], mut begin: usize, line: u32) -> usize {
         let (outer, inner) = ((line >> 16) as u16, line as u16);
-        let mut end = ethernet::offset::TYPE;
-        if outer != 0 {
-            put_u16(header, end, self.outer);
-            put_u16(header, end + 2, outer);
-            end += TAG_LEN;
+        for (ether_type, vlan) in [(ethernet::TYPE_VLAN, inner), (self.outer, outer)] {
+            if vlan != 0 {
+                begin -= TAG_LEN;
+                put_u16(header, begin, ether_type);
+                put_u16(header, begin + 2, vlan);
+            }
         }
-        if inner != 0 {
-            put_u16(header, end, ethernet::TYPE_VLAN);
-            put_u16(header, end + 2, inner);
-            end += TAG_LEN;
-        }
-        end
+        begin
     }
 }
 
 /// Has a header take the place of the first `at` bytes of a frame; false where there is no room.
 #[inline(always)]
-pub(super) fn replace_front((batch, slot): (&mut Batch, Slot), at: usize, header: &[u8]) -> bool {
-    match header.len().checked_sub(at) {
-        Some(more) if more > 0 => {
-            if batch.push_front(slot, more).is_none() {
-                return false;
-            }
+pub(super) fn replace_front<const LEN: usize>(
+    (batch, slot): (&mut Batch, Slot),
+    at: usize,
+    header: &[u8; LEN],
+) -> bool {
+    if LEN > at {
+        if batch.push_front(slot, LEN - at).is_none() {
+            return false;
         }
-        _ => batch.pull_front(slot, at - header.len()),
+    } else {
+        batch.pull_front(slot, at - LEN);
     }
-    match batch.frame_mut(slot).get_mut(..header.len()) {
+    match batch.frame_mut(slot).first_chunk_mut() {
         Some(place) => {
-            place.copy_from_slice(header);
+            *place = *header;
             true
         }
         None => false,

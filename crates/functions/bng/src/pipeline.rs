@@ -20,6 +20,7 @@ use super::host::{Host, Trouble};
 use super::lengths::Lengths;
 use super::line::Framing;
 use super::lists::Toward;
+use super::mirror::Mirror;
 use super::neighbours::Neighbours;
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::state::State;
@@ -31,6 +32,7 @@ pub struct Pipeline {
     pub(super) way: Way,
     pub(super) framing: Framing,
     pub(super) neighbours: Neighbours,
+    pub(super) mirror: Mirror,
     pub(super) host: Host,
     pub(super) lengths: Lengths,
     pub(super) mss_clamp: u16,
@@ -68,6 +70,9 @@ impl Function for Pipeline {
         stages.lap(Stage::Check as usize, batch.len());
         self.find_up(batch, now);
         self.find_down(batch, now);
+        if self.mirror.is_at_work() {
+            self.copy_mirrored(batch);
+        }
         stages.lap(Stage::FindSession as usize, batch.len());
         let Way { up, down, packets, list, .. } = &mut self.way;
         let list_of = |slot: Slot| list[usize::from(slot)];
@@ -92,6 +97,10 @@ impl Function for Pipeline {
 
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
         let gone = match &update {
+            Update::SetMirror { number, erspan_session } => {
+                return self.set_mirror(*number, Some(*erspan_session));
+            }
+            Update::ClearMirror { number } => return self.set_mirror(*number, None),
             Update::RemoveNextHop { address, vrf } => {
                 let vrf = self.state.hops.vrf(*vrf);
                 vrf.and_then(|vrf| self.state.hops.entry_of(vrf, *address))
@@ -99,6 +108,9 @@ impl Function for Pipeline {
             _ => None,
         };
         self.state.apply(&update, now)?;
+        if let Update::RemoveSession { number } = update {
+            self.mirror.clear(number);
+        }
         if let (Some(entry), Some(made)) = (gone, &mut self.made) {
             self.neighbours.forget(made, entry);
         }
@@ -151,6 +163,7 @@ impl Pipeline {
         Ok(Pipeline {
             framing: Framing::new(config, &state.gateway),
             neighbours: Neighbours::new(config, &state.gateway, clock),
+            mirror: Mirror::new(config.mirror),
             state,
             way: Way::new(),
             host: Host::new(config, &clock),
@@ -184,6 +197,7 @@ impl Pipeline {
                 _ => batch.set_verdict(slot, reasons::drop(reasons::OTHER_STATION)),
             }
         }
+        self.way.order();
     }
 
     /// Policers of class, session and access node, one after the other.

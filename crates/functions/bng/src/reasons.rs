@@ -100,6 +100,8 @@ tallies! {
     MssClamped = "mss-clamped",
     /// Packets whose code point a policer changed.
     Marked = "packets-marked",
+    /// Copies of mirrored packets for which there was no place or no way to the collector.
+    MirrorLost = "mirror-lost",
     /// Packets that left a queue after they had waited.
     QueuedLeft = "queued-left",
     /// Packets that waited and were dropped by Controlled Delay.

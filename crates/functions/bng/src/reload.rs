@@ -191,6 +191,9 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
                 before.sessions.get(number).copied().map(Update::ChangeSession)
             }
             Update::TellUsage { .. } => None,
+            Update::SetMirror { number, .. } | Update::ClearMirror { number } => {
+                Some(Update::ClearMirror { number: *number })
+            }
             Update::AddProfile(profile) => Some(Update::RemoveProfile { name: profile.name }),
             Update::RemoveProfile { name } => {
                 before.profiles.get(name).cloned().map(Update::AddProfile)

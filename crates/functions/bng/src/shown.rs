@@ -6,9 +6,8 @@ use super::neighbours::Neighbours;
 
 /// Next hops that are asked for their MAC address.
 pub(super) fn neighbours(all: &Neighbours, limit: usize) -> Vec<Neighbour> {
-    let shown = all.entries().map(|one| {
-        station(PORTS[1].to_owned(), one.address, one.state(), one.mac)
-    });
+    let shown =
+        all.entries().map(|one| station(PORTS[1].to_owned(), one.address, one.state(), one.mac));
     shown.take(limit).collect()
 }
 

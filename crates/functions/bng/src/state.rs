@@ -101,6 +101,8 @@ impl State {
                 let session = self.session(*number).ok_or(Refusal::NotFound)?;
                 self.change_session(&Session { profile: *profile, ..session }, now)
             }
+            // The pipeline's, because no state tells of it.
+            Update::SetMirror { .. } | Update::ClearMirror { .. } => Err(Refusal::Invalid),
             Update::AddProfile(profile) => self.add_profile(profile),
             Update::RemoveProfile { name } => self.remove_profile(*name),
             Update::AddList(list) => self.lists.add(list),

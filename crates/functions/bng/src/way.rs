@@ -6,10 +6,14 @@ use super::parse::Packet;
 
 /// The packets of the current batch.
 pub(super) struct Way {
-    /// From subscribers.
+    /// From subscribers: those of IPv4, then those of IPv6, so that the processor can tell what
+    /// comes next.
     pub up: Slots,
-    /// To subscribers.
+    /// To subscribers, in the same order.
     pub down: Slots,
+    /// Those of IPv6 that are still to come.
+    up_ipv6: Slots,
+    down_ipv6: Slots,
     /// For the gateway itself, of sessions that are known.
     pub local: Slots,
     /// Whose time to live ends here.
@@ -38,6 +42,8 @@ impl Way {
         Way {
             up: Slots::new(),
             down: Slots::new(),
+            up_ipv6: Slots::new(),
+            down_ipv6: Slots::new(),
             local: Slots::new(),
             spent: Slots::new(),
             lost: Slots::new(),
@@ -57,6 +63,8 @@ impl Way {
         for slots in [
             &mut self.up,
             &mut self.down,
+            &mut self.up_ipv6,
+            &mut self.down_ipv6,
             &mut self.local,
             &mut self.spent,
             &mut self.lost,
@@ -70,14 +78,23 @@ impl Way {
     #[inline(always)]
     pub fn enter_up(&mut self, slot: Slot, packet: Packet) {
         self.packets[usize::from(slot)] = packet;
-        self.up.push(slot);
+        self.up.push_if(!packet.is_ipv6, slot);
+        self.up_ipv6.push_if(packet.is_ipv6, slot);
     }
 
     /// A packet for a subscriber goes on.
     #[inline(always)]
     pub fn enter_down(&mut self, slot: Slot, packet: Packet) {
         self.packets[usize::from(slot)] = packet;
-        self.down.push(slot);
+        self.down.push_if(!packet.is_ipv6, slot);
+        self.down_ipv6.push_if(packet.is_ipv6, slot);
+    }
+
+    /// All packets have entered.
+    pub fn order(&mut self) {
+        let Way { up, down, up_ipv6, down_ipv6, .. } = self;
+        up_ipv6.as_slice().iter().for_each(|&slot| up.push(slot));
+        down_ipv6.as_slice().iter().for_each(|&slot| down.push(slot));
     }
 
     /// What a control plane is told of a punted packet: its line and its session.

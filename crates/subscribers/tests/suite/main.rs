@@ -170,9 +170,9 @@ fn a_full_table_of_dual_stack_sessions_takes_less_than_a_quarter_of_a_kibibyte_e
             line: number,
             mac: [2, 0, 0, (number >> 16) as u8, (number >> 8) as u8, number as u8],
             ipv4: 0x0a00_0000 + number,
-            address: 0x3fff << 112 | u128::from(number) + 1,
-            slaac: 0x2001_0db8_0000_0000 | u64::from(number) + 1,
-            delegated: 0x2001_0db9_0000_0000 | (u64::from(number) + 1) << 8,
+            address: (0x3fff << 112) | (u128::from(number) + 1),
+            slaac: 0x2001_0db8_0000_0000 | (u64::from(number) + 1),
+            delegated: 0x2001_0db9_0000_0000 | ((u64::from(number) + 1) << 8),
             delegated_len: 56,
             ..Record::default()
         };

@@ -57,6 +57,16 @@ pub struct NextHop {
     pub mac: Option<Mac>,
 }
 
+/// A collector of copies, in ERSPAN type II over IPv4; a route of the VRF without a name leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Collector {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// The address from which it gets copies.
+    pub source: Ipv4Addr,
+}
+
 /// A route towards the Internet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -36,6 +36,11 @@ pub fn validate(config: &Config) -> Result<(), Invalid> {
             return Err(function_key(key, what, "Give an address that hosts can send to"));
         }
     }
+    let collector = config.mirror.map(|to| [to.address, to.source]);
+    if collector.into_iter().flatten().any(|address| !is_host(address.into())) {
+        let what = "an address is not that of a host".into();
+        return Err(function_key("mirror", what, "Give addresses that hosts can send to"));
+    }
     check_classes(config)?;
     check_rates(config)?;
     check_names(config)?;

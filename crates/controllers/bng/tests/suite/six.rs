@@ -112,6 +112,32 @@ fn a_client_of_dhcpv6_has_an_address_and_a_prefix() {
 }
 
 #[test]
+fn a_peer_of_ppp_has_all_of_ipv6() {
+    let mut world = World::new(&keys(json!({"dns": ["2001:db8::53"]})), 3);
+    let host = world.add(Host::dialled(7, 1, &[], "", ""));
+    world.begin(host);
+    world.run(seconds(10));
+    let session = |world: &World| world.gateway.sessions.values().next().expect("a session").0;
+    let slaac = session(&world).slaac.expect("a prefix");
+    let advertisements = world.exchange_within(host, &solicitation());
+    let advertisement = &advertisements.first().expect("an advertisement")[40..];
+    assert_eq!(advertisement[0], 134);
+    let dns: Ipv6Addr = "2001:db8::53".parse().expect("an address");
+    for address in [slaac.address, dns] {
+        assert!(advertisement.windows(16).any(|it| it == address.octets()), "{address}");
+    }
+    let duid = (1u16, vec![0, 3, 0, 1, 2, 0, 0, 0, 2, 1]);
+    let solicit = [duid, (25, ia(2)), (8, vec![0, 0]), (14, Vec::new())];
+    let replies = world.exchange_within(host, &message(1, &solicit));
+    let delegated = session(&world).delegated.expect("a prefix");
+    assert_eq!(replies.first().map(|packet| packet[48]), Some(7), "a Reply at once");
+    assert!(replies[0].windows(16).any(|it| it == delegated.address.octets()));
+    world.end(host, true);
+    world.run(seconds(70));
+    assert_eq!((world.gateway.sessions.len(), world.used()), (0, vec![0; 4]));
+}
+
+#[test]
 fn a_host_that_asks_for_a_router_is_told_when_its_packets_pass() {
     let mut world = World::new(&keys(json!({"idle-timeout-s": 120})), 2);
     world.apply_time = seconds(2);

@@ -56,8 +56,9 @@ pub struct World {
     pub faults: Faults,
     pub alarms: Vec<Alarm>,
     pub lines: Vec<String>,
-    /// Frames that have come up.
+    /// Frames that have come up, and those that have left for lines.
     pub heard: Vec<Vec<u8>>,
+    pub sent: Vec<Vec<u8>>,
     /// How long changes take, at the most.
     pub apply_time: Duration,
     queue: BTreeMap<(Time, u64), Happens>,
@@ -130,6 +131,7 @@ impl World {
             alarms: Vec::new(),
             lines: Vec::new(),
             heard: Vec::new(),
+            sent: Vec::new(),
             apply_time: Duration::from_millis(2),
             queue: BTreeMap::new(),
             order: 0,
@@ -195,6 +197,23 @@ impl World {
             Kind::Bare(heard) => std::mem::take(heard),
             _ => Vec::new(),
         }
+    }
+
+    /// A peer of PPP sends a packet of IPv6; returns those that come back in a second.
+    pub fn exchange_within(&mut self, host: usize, packet: &[u8]) -> Vec<Vec<u8>> {
+        let Host { line, mac, .. } = self.hosts[host];
+        let id = self.hosts[host].pppoe().expect("a session");
+        let len = packet.len() as u16 + 2;
+        let head = [&[0x11, 0][..], &[id, len].map(u16::to_be_bytes).concat(), &[0, 0x57]];
+        let payload = [&head.concat(), packet].concat();
+        let to = [2, 0xb0, 0, 0, 0, 1];
+        self.sent.clear();
+        self.send(Happens::Up(crate::host::frame((line, mac), to, 0x8864, &payload)));
+        self.run(seconds(1));
+        // One tag, and the header of PPPoE.
+        let within = self.sent.iter().filter(|frame| frame[16..18] == [0x88, 0x64]);
+        let within = within.filter(|frame| frame[24..26] == [0x00, 0x57]);
+        within.map(|frame| frame[26..].to_vec()).collect()
     }
 
     /// A packet of IPv4 of a host; whether it passes.
@@ -276,6 +295,7 @@ impl World {
 
     /// A frame leaves for a line. What tells a host that it is up may do so only if it is.
     fn inject(&mut self, frame: &[u8]) {
+        self.sent.push(frame.to_vec());
         let tags = [(0x88, 0xa8), (0x81, 0x00)];
         let (mut at, mut vlans) = (12, Vec::new());
         while tags.contains(&(frame[at], frame[at + 1])) {
@@ -414,7 +434,12 @@ impl World {
             _ => {
                 let id = u16::from_be_bytes([payload[2], payload[3]]);
                 let mac = frame[6..12].try_into().expect("six");
-                self.gateway.of(line, mac, Some(id)).map(|_| "ppp")
+                let reason = match payload[6..8] {
+                    [0x00, 0x57] if payload[8 + 6] == 17 => "dhcpv6",
+                    [0x00, 0x57] => "router-solicitation",
+                    _ => "ppp",
+                };
+                self.gateway.of(line, mac, Some(id)).map(|_| reason)
             }
         }
     }

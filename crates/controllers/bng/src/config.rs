@@ -59,11 +59,11 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Pool {
-    /// Its name, by which RADIUS chooses it.
+    /// Name of the pool, by which RADIUS chooses it.
     pub name: Name,
-    /// What its units are.
+    /// What the units of the pool are.
     pub kind: PoolKind,
-    /// All of it: `10.1.0.0/16`, `2001:db8::/40`. Of more than 16,777,216 units the first ones are
+    /// The whole range: `10.1.0.0/16`, `2001:db8::/40`. Of more than 16,777,216 units the first ones are
     /// given.
     pub prefix: Prefixed<IpAddr>,
     /// Length of a unit of `delegated`, /32 to /64.
@@ -100,7 +100,7 @@ pub enum PoolKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Ipoe {
-    /// Who decides whether a station is let in.
+    /// Whether a server decides who is let in.
     pub authentication: Authentication,
     /// What stands for User-Name.
     pub user_name: UserName,
@@ -113,7 +113,7 @@ pub struct Ipoe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Pppoe {
-    /// Who decides whether a peer is let in. With `none` peers are not asked who they are.
+    /// Whether a server decides who is let in. With `none` peers are not asked who they are.
     pub authentication: Authentication,
     /// How peers prove who they are, the preferred way first.
     #[schemars(length(min = 1, max = 2))]
@@ -219,18 +219,18 @@ pub struct Radius {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Server {
-    /// Its address.
+    /// Address of the server.
     pub address: IpAddr,
-    /// The own address from which it is asked.
+    /// Own address from which the server is asked.
     pub local: IpAddr,
-    /// The secret that it shares with this gateway.
+    /// Secret that the server shares with this gateway.
     #[schemars(length(min = 1, max = 253))]
     pub secret: String,
-    /// Its port of access.
+    /// Port of access.
     #[serde(default = "access_port")]
     #[schemars(range(min = 1))]
     pub port: u16,
-    /// Its port of accounting.
+    /// Port of accounting.
     #[serde(default = "accounting_port")]
     #[schemars(range(min = 1))]
     pub accounting_port: u16,
@@ -242,7 +242,7 @@ pub struct Server {
 pub struct Row {
     /// Name of the attribute: `Filter-Id`.
     pub attribute: String,
-    /// Its value, with targets in braces: `{profile}`.
+    /// Value of the attribute, with targets in braces: `{profile}`.
     pub pattern: String,
 }
 

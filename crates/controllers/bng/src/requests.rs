@@ -21,16 +21,16 @@ use crate::session::{Session, Waiter, Why};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Chosen {
-    /// Its number.
+    /// Number of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
-    /// The name of its user.
+    /// Name of the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The address of its station.
+    /// Address of the station.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// One of its addresses, or the first one of a prefix of it.
+    /// An address of the session, or the first one of a prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
 }
@@ -44,13 +44,13 @@ pub struct Profiled {
     /// The number of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u32>,
-    /// The name of its user.
+    /// Name of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The address of its station.
+    /// Address of the station.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// One of its addresses, or the first one of a prefix of it.
+    /// An address of the session, or the first one of a prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
 }

@@ -2,7 +2,7 @@
 //! for. The plain cases go straight through; what is out of the ordinary stands below, one by one.
 
 use machine::clock::Ticks;
-use packet::{Batch, PortId, Reason, Slot, Verdict};
+use packet::{Batch, Reason, Slot, Verdict};
 use stages::hearsay::Heard;
 use stages::nd::{self, Message};
 use stages::{arp, vlan};
@@ -411,6 +411,3 @@ fn take_tags_off(batch: &mut Batch, slot: Slot, at: usize) {
 fn nd_hop_limit() -> u8 {
     u8::MAX
 }
-
-/// By which frames of a control plane come in.
-pub(super) const HOST: PortId = PortId::HOST;

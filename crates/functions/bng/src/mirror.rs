@@ -1,4 +1,5 @@
-//! Copies of a subscriber's packets for a collector, both ways, in ERSPAN type II over GRE and IPv4.
+//! Copies of a subscriber's packets for a collector, both ways, in ERSPAN type II over GRE and
+//! IPv4.
 //!
 //! What is copied is the frame as it came in, of packets that are the session's: from its host,
 //! under an address of its own; or to such an address. A copy is a made frame, which takes nothing

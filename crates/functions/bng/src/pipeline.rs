@@ -183,7 +183,7 @@ impl Pipeline {
         for slot in batch.slots() {
             batch.look_ahead(slot);
             match batch.port(slot) {
-                ACCESS => self.check_up(batch, slot, now),
+                ACCESS => self.check_up(batch, slot),
                 CORE => {
                     batch.look_in_front(slot);
                     self.check_down(batch, slot, now);

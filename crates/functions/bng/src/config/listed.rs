@@ -57,7 +57,8 @@ pub struct NextHop {
     pub mac: Option<Mac>,
 }
 
-/// A collector of copies, in ERSPAN type II over IPv4; a route of the VRF without a name leads to it.
+/// A collector of copies, in ERSPAN type II over IPv4; a route of the VRF without a name leads to
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Collector {

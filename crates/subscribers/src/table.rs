@@ -112,13 +112,6 @@ impl Subscribers {
         self.records.get(number as usize).filter(|record| record.kind != 0)
     }
 
-    /// Sets the numbers of the owner's of a session, whatever else it is: profile and list.
-    pub fn refer(&mut self, number: u32, (profile, list): (u16, u16)) {
-        if let Some(record) = self.records.get_mut(number as usize) {
-            (record.profile, record.list) = (profile, list);
-        }
-    }
-
     /// How many sessions there are.
     pub fn len(&self) -> usize {
         self.len

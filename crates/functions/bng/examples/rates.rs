@@ -4,8 +4,8 @@
 //! cargo run --release -p function-bng --example rates -- SESSIONS FRAME_LEN [pppoe] [bare]
 //! ```
 //! Sessions are dual stack, each packet is of a session at random, half of them of IPv6. It
-//! measures nothing but the function, with frames that are in the cache. A tenth of all batches take
-//! at most the first figure; on a machine with other work it is the one that says something.
+//! measures nothing but the function, with frames that are in the cache. A tenth of all batches
+//! take at most the first figure; on a machine with other work it is the one that says something.
 
 use engine::{Function, StageTotals};
 use function_bng::config::{Config, List, Matched, Name, Rule, Session};

@@ -2,7 +2,7 @@
 //! for. The plain cases go straight through; what is out of the ordinary stands below, one by one.
 
 use machine::clock::Ticks;
-use packet::{Batch, PortId, Reason, Slot, Verdict};
+use packet::{Batch, Reason, Slot, Verdict};
 use stages::hearsay::Heard;
 use stages::nd::{self, Message};
 use stages::{arp, vlan};
@@ -19,7 +19,7 @@ use super::reasons::{self, Tally};
 impl Pipeline {
     /// What a frame is that came in by `access`.
     #[inline(always)]
-    pub(super) fn check_up(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) {
+    pub(super) fn check_up(&mut self, batch: &mut Batch, slot: Slot) {
         let frame = batch.frame(slot);
         let tagging = match self.state.gateway.line_of(frame) {
             Ok(tagging) => tagging,
@@ -32,14 +32,14 @@ impl Pipeline {
             ethernet::TYPE_IPV4 => parse::ipv4(frame, tagging.at),
             ethernet::TYPE_IPV6 => parse::ipv6(frame, tagging.at),
             pppoe::TYPE_SESSION if is_mine => {
-                return self.check_pppoe(batch, slot, tagging, now);
+                return self.check_pppoe(batch, slot, tagging);
             }
             _ => return self.check_others(batch, slot, tagging, is_mine),
         };
         match parsed {
             Ok(packet) => {
                 let packet = Packet { line: tagging.line, ..packet };
-                self.check_packet(batch, slot, (packet, is_mine), now);
+                self.check_packet(batch, slot, (packet, is_mine));
             }
             Err(reason) => batch.set_verdict(slot, reasons::drop(reason)),
         }
@@ -47,7 +47,7 @@ impl Pipeline {
 
     /// A frame of a session of PPPoE.
     #[inline(always)]
-    fn check_pppoe(&mut self, batch: &mut Batch, slot: Slot, tagging: Tagging, now: Ticks) {
+    fn check_pppoe(&mut self, batch: &mut Batch, slot: Slot, tagging: Tagging) {
         let frame = batch.frame(slot);
         let view = match frame.get(tagging.at..).map(pppoe::View::parse) {
             Some(Ok(view)) => view,
@@ -72,7 +72,7 @@ impl Pipeline {
         match parsed {
             Ok(packet) => {
                 let packet = Packet { line, pppoe: id, ..packet };
-                self.check_packet(batch, slot, (packet, true), now);
+                self.check_packet(batch, slot, (packet, true));
             }
             Err(reason) => self.punt_ppp(batch, slot, (line, id), reasons::drop(reason)),
         }
@@ -107,15 +107,9 @@ impl Pipeline {
 
     /// A sound packet of a subscriber.
     #[inline(always)]
-    fn check_packet(
-        &mut self,
-        batch: &mut Batch,
-        slot: Slot,
-        (packet, is_mine): (Packet, bool),
-        now: Ticks,
-    ) {
+    fn check_packet(&mut self, batch: &mut Batch, slot: Slot, (packet, is_mine): (Packet, bool)) {
         if let Some(control) = control(batch.frame(slot), &packet)
-            && self.take_control(batch, slot, (packet, control), now)
+            && self.take_control(batch, slot, (packet, control))
         {
             return;
         }
@@ -138,7 +132,6 @@ impl Pipeline {
         batch: &mut Batch,
         slot: Slot,
         (packet, control): (Packet, Control),
-        now: Ticks,
     ) -> bool {
         let is_group = match packet.is_ipv6 {
             false => packet.destination == u128::from(u32::MAX),
@@ -150,14 +143,14 @@ impl Pipeline {
             Control::ToDhcpv6 if is_here => reasons::DHCPV6,
             Control::ToDhcpv4 | Control::ToDhcpv6 => return false,
             Control::FromDhcpv4 | Control::FromDhcpv6 => reasons::drop(reasons::SERVER_MESSAGE),
-            Control::Discovery(v6::ROUTER_SOLICITATION) if packet.ttl == nd_hop_limit() => {
+            Control::Discovery(v6::ROUTER_SOLICITATION) if packet.ttl == HOP_LIMIT => {
                 reasons::ROUTER_SOLICITATION
             }
             Control::Discovery(v6::ROUTER_ADVERTISEMENT | v6::REDIRECT) => {
                 reasons::drop(reasons::SERVER_MESSAGE)
             }
             Control::Discovery(v6::NEIGHBOR_SOLICITATION) => {
-                self.answer_subscriber(batch, slot, packet, now);
+                self.answer_subscriber(batch, slot, packet);
                 return true;
             }
             Control::Discovery(_) => reasons::drop(reasons::ND_IGNORED),
@@ -269,7 +262,7 @@ impl Pipeline {
     }
 
     /// A neighbor solicitation on a line: one for an address of the gateway's is answered.
-    fn answer_subscriber(&mut self, batch: &mut Batch, slot: Slot, packet: Packet, _: Ticks) {
+    fn answer_subscriber(&mut self, batch: &mut Batch, slot: Slot, packet: Packet) {
         let (line, id) = (packet.line, packet.pppoe);
         let session = match self.session_of(batch.frame(slot), (line, id)) {
             Ok(session) => session,
@@ -408,9 +401,4 @@ fn take_tags_off(batch: &mut Batch, slot: Slot, at: usize) {
 }
 
 /// Proof that a message of Neighbor Discovery comes from the link itself.
-fn nd_hop_limit() -> u8 {
-    u8::MAX
-}
-
-/// By which frames of a control plane come in.
-pub(super) const HOST: PortId = PortId::HOST;
+const HOP_LIMIT: u8 = 255;

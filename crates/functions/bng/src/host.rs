@@ -11,69 +11,18 @@
 
 use std::net::IpAddr;
 
-use machine::clock::{Clock, Ticks};
+use machine::clock::Ticks;
 use packet::{Batch, PortId, Reason, Slot, Verdict};
-use stages::icmp_host::{self, IcmpErrors, Told};
+use stages::icmp_host::{self, Told};
 use stages::icmpv4::Answer;
 use stages::vlan;
-use tables::meter::Meter;
-use wire::{MacAddr, ethernet, icmp, protocol};
+use wire::{MacAddr, ethernet, protocol};
 
-use super::config::Config;
 use super::gateway::{ACCESS, CORE};
 use super::line::replace_front;
 use super::pipeline::Pipeline;
 use super::reasons::{self, Tally};
-
-/// What the gateway may say itself.
-pub(super) struct Host {
-    errors: IcmpErrors,
-    /// Answers to pings; none where none are answered.
-    pings: Option<Meter>,
-}
-
-impl Host {
-    /// As configured.
-    pub fn new(config: &Config, clock: &Clock) -> Host {
-        let Config { icmp_errors_per_s, icmp_error_burst, pings_per_s, .. } = *config;
-        let meter = || Meter::of_packets(pings_per_s, pings_per_s, clock.ticks_per_second());
-        Host {
-            errors: IcmpErrors::new(icmp_errors_per_s, icmp_error_burst, clock),
-            pings: (pings_per_s > 0).then(meter),
-        }
-    }
-}
-
-/// Why a packet cannot go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Its time to live ends here.
-    TimeExceeded,
-    /// There is no route.
-    NoRoute,
-    /// Nobody has the address.
-    NoHost,
-    /// It is longer than this MTU in bytes and must not be cut.
-    TooBig(u16),
-}
-
-impl Trouble {
-    /// What an error says of it.
-    fn message(self, is_ipv6: bool) -> icmp::Fields {
-        use icmp::{v4, v6};
-        let (kind, code, rest) = match (self, is_ipv6) {
-            (Trouble::TimeExceeded, false) => (v4::TIME_EXCEEDED, 0, 0),
-            (Trouble::NoRoute, false) => (v4::UNREACHABLE, v4::NO_ROUTE, 0),
-            (Trouble::NoHost, false) => (v4::UNREACHABLE, v4::HOST, 0),
-            (Trouble::TooBig(mtu), false) => (v4::UNREACHABLE, v4::TOO_BIG, mtu.into()),
-            (Trouble::TimeExceeded, true) => (v6::TIME_EXCEEDED, 0, 0),
-            (Trouble::NoRoute, true) => (v6::UNREACHABLE, v6::NO_ROUTE, 0),
-            (Trouble::NoHost, true) => (v6::UNREACHABLE, v6::ADDRESS, 0),
-            (Trouble::TooBig(mtu), true) => (v6::TOO_BIG, 0, mtu.into()),
-        };
-        icmp::Fields { kind, code, rest }
-    }
-}
+use super::trouble::Trouble;
 
 impl Pipeline {
     /// Drops a packet of a subscriber, and tells the subscriber why.

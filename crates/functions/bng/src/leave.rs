@@ -4,12 +4,12 @@ use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Slot, Verdict};
 use stages::clamp::clamp;
 use stages::remark::set_dscp;
-use subscribers::{Record, Way as Toward};
+use subscribers::Way as Toward;
 use tables::scheduler::{Dropped, Offered};
 use wire::bytes::{put_array, put_u16};
 use wire::ethernet::{self, TAG_LEN};
 
-use super::gateway::ACCESS;
+use super::gateway::{ACCESS, CORE};
 use super::line::{Framing, replace_front};
 use super::parse::Packet;
 use super::pipeline::Pipeline;
@@ -206,24 +206,22 @@ impl Pipeline {
         let Pipeline { state, made, tallies, .. } = self;
         let State { sessions, services, .. } = state;
         let (Some(queues), Some(made)) = (&mut services.queues, made) else { return };
-        let counts = queues.counts();
-        if counts.waiting > 0 {
-            let most = made.batch_mut().remaining();
-            queues.take(0, now, most, |leaving| {
-                let batch = made.batch_mut();
-                let Some(room) = batch.append(PortId(1), leaving.len) else {
-                    tallies[Tally::MadeFull as usize] += 1;
-                    return;
-                };
-                leaving.copy_to(room);
-                let slot = (batch.len() - 1) as Slot;
-                batch.set_verdict(slot, Verdict::Forward(ACCESS));
-                let (number, is_ipv6) = (leaving.note >> 1, leaving.note & 1 != 0);
-                let record = sessions.get(number).copied().unwrap_or_else(Record::default);
-                let bytes = leaving.len.saturating_sub(Framing::len_of(&record)) as u32;
-                sessions.count(number, Toward::Down, is_ipv6, bytes);
-            });
-        }
+        let most = made.batch_mut().remaining();
+        // Also where nothing waits: whoever was out of credit comes back here.
+        queues.take(0, now, most, |leaving| {
+            let batch = made.batch_mut();
+            let Some(room) = batch.append(CORE, leaving.len) else {
+                tallies[Tally::MadeFull as usize] += 1;
+                return;
+            };
+            leaving.copy_to(room);
+            let slot = (batch.len() - 1) as Slot;
+            batch.set_verdict(slot, Verdict::Forward(ACCESS));
+            let (number, is_ipv6) = (leaving.note >> 1, leaving.note & 1 != 0);
+            let record = sessions.get(number).copied().unwrap_or_default();
+            let bytes = leaving.len.saturating_sub(Framing::len_of(&record)) as u32;
+            sessions.count(number, Toward::Down, is_ipv6, bytes);
+        });
         let counts = queues.counts();
         tallies[Tally::QueuedLeft as usize] = counts.left;
         tallies[Tally::QueuedDelay as usize] = counts.dropped[Dropped::Delay as usize];

@@ -43,9 +43,17 @@ mod lengths;
 
 mod host;
 
+mod limits;
+
+mod trouble;
+
+mod mtus;
+
 mod neighbours;
 
 mod mirror;
+
+mod copies;
 
 mod reload;
 

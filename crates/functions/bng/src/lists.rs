@@ -17,6 +17,7 @@ use tables::classifier::{Classifier, NO_MATCH};
 use super::config::{Action, Config, List, Name};
 use super::parse::Packet;
 use super::reasons;
+use super::way::Toward;
 use key::{V4, V6};
 
 /// All lists.
@@ -62,15 +63,6 @@ struct Scratch {
 
 /// The list of sessions that have none: it permits all.
 pub(super) const NO_LIST: u16 = 0;
-
-/// Which way the packets of a batch go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Toward {
-    /// To the Internet.
-    Internet,
-    /// To the subscriber.
-    Subscriber,
-}
 
 impl Lists {
     /// No lists, and room for those of a configuration.

@@ -1,4 +1,5 @@
-//! Copies of a subscriber's packets for a collector, both ways, in ERSPAN type II over GRE and IPv4.
+//! Copies of a subscriber's packets for a collector, both ways, in ERSPAN type II over GRE and
+//! IPv4.
 //!
 //! What is copied is the frame as it came in, of packets that are the session's: from its host,
 //! under an address of its own; or to such an address. A copy is a made frame, which takes nothing
@@ -15,8 +16,6 @@ use wire::{erspan, ethernet, ipv4, protocol};
 use super::config::Collector;
 use super::gateway::ACCESS;
 use super::hops::{Hop, Hops};
-use super::pipeline::Pipeline;
-use super::reasons::Tally;
 
 /// Who is mirrored.
 pub(super) struct Mirror {
@@ -59,7 +58,7 @@ impl Mirror {
 
     /// Makes a copy of a frame of a session, if it is mirrored; whether there is one, or none where
     /// it is not.
-    fn copy(
+    pub fn copy(
         &mut self,
         (hops, made): (&Hops, &mut Made),
         (batch, slot): (&Batch, Slot),
@@ -95,33 +94,6 @@ impl Mirror {
             fields.emit(header);
         }
         Some(true)
-    }
-}
-
-impl Pipeline {
-    /// Copies the packets of those who are mirrored, once their sessions are found.
-    #[cold]
-    pub(super) fn copy_mirrored(&mut self, batch: &Batch) {
-        let Pipeline { state, mirror, made, way, tallies, .. } = self;
-        let Some(made) = made else { return };
-        for &slot in way.up.as_slice().iter().chain(way.down.as_slice()) {
-            let number = way.session[usize::from(slot)];
-            let copied = mirror.copy((&state.hops, made), (batch, slot), number);
-            tallies[Tally::MirrorLost as usize] += u64::from(copied == Some(false));
-        }
-    }
-
-    /// A session is mirrored from now on, or, without a session of ERSPAN, no longer.
-    ///
-    /// # Errors
-    /// When it cannot be.
-    pub(super) fn set_mirror(&mut self, number: u32, session: Option<u16>) -> Result<(), Refusal> {
-        self.state.sessions.get(number).ok_or(Refusal::NotFound)?;
-        match session {
-            Some(session) => self.mirror.set(number, session),
-            None if self.mirror.clear(number) => Ok(()),
-            None => Err(Refusal::NotFound),
-        }
     }
 }
 

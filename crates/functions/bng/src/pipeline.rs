@@ -14,17 +14,16 @@ use tables::policer::Colour;
 
 use super::config::Config;
 use super::control::Update;
-use super::entrance::HOST;
 use super::gateway::{ACCESS, CORE};
-use super::host::{Host, Trouble};
-use super::lengths::Lengths;
+use super::limits::Host;
 use super::line::Framing;
-use super::lists::Toward;
 use super::mirror::Mirror;
+use super::mtus::Lengths;
 use super::neighbours::Neighbours;
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::state::State;
-use super::way::Way;
+use super::trouble::Trouble;
+use super::way::{Toward, Way};
 
 /// A running gateway on one worker.
 pub struct Pipeline {
@@ -188,12 +187,12 @@ impl Pipeline {
         for slot in batch.slots() {
             batch.look_ahead(slot);
             match batch.port(slot) {
-                ACCESS => self.check_up(batch, slot, now),
+                ACCESS => self.check_up(batch, slot),
                 CORE => {
                     batch.look_in_front(slot);
                     self.check_down(batch, slot, now);
                 }
-                HOST => self.inject(batch, slot),
+                PortId::HOST => self.inject(batch, slot),
                 _ => batch.set_verdict(slot, reasons::drop(reasons::OTHER_STATION)),
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  policers:  node 0 .. | session 0: own, class 1, class 2 .. | session 1: own, ..
-//!  queues:    session 0: queue 0, queue 1 .. | session 1: ..       under subscribers, nodes, port 0
+//!  queues:    session 0: queue 0, queue 1 .. | session 1: ..      under subscribers, nodes, port 0
 //! ```
 //! Node 0 is that of sessions without a node, and has no rate.
 

@@ -6,11 +6,11 @@ use subscribers::{Key, Record};
 use wire::bytes::array_at;
 use wire::{MacAddr, ethernet};
 
-use super::host::Trouble;
 use super::parse::Packet;
 use super::pipeline::Pipeline;
 use super::reasons;
 use super::state::State;
+use super::trouble::Trouble;
 use super::way::Way;
 
 impl Pipeline {

@@ -103,3 +103,12 @@ impl Way {
         self.session[usize::from(slot)] = session;
     }
 }
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Toward {
+    /// To the Internet.
+    Internet,
+    /// To the subscriber.
+    Subscriber,
+}

@@ -49,7 +49,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         5 => (number.clone(), record()).prop_map(|(number, one)| Operation::Add(number, one)),
         3 => (number.clone(), record()).prop_map(|(number, one)| Operation::Change(number, one)),
         3 => number.clone().prop_map(Operation::Remove),
-        2 => (number, any::<bool>(), 20..1500u32).prop_map(|(n, v, len)| Operation::Count(n, v, len)),
+        2 => (number, any::<bool>(), 20..1500u32)
+            .prop_map(|(number, is_ipv6, len)| Operation::Count(number, is_ipv6, len)),
     ];
     prop::collection::vec(operation, 1..300)
 }
@@ -128,7 +129,8 @@ proptest! {
                 Operation::Count(number, is_ipv6, len) if slow.held.contains_key(&number) => {
                     fast.count(number, Way::Down, is_ipv6, len);
                     let volume = slow.volumes.entry((number, is_ipv6)).or_default();
-                    (volume.packets, volume.bytes) = (volume.packets + 1, volume.bytes + u64::from(len));
+                    volume.packets += 1;
+                    volume.bytes += u64::from(len);
                 }
                 Operation::Count(..) => {}
             }

@@ -57,11 +57,12 @@ pub struct NextHop {
     pub mac: Option<Mac>,
 }
 
-/// A collector of copies, in ERSPAN type II over IPv4; a route of the VRF without a name leads to it.
+/// A collector of copies, in ERSPAN type II over IPv4; a route of the VRF without a name leads to
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Collector {
-    /// Its address.
+    /// Address of the collector.
     pub address: Ipv4Addr,
     /// The address from which it gets copies.
     pub source: Ipv4Addr,
@@ -109,7 +110,7 @@ pub struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Session {
-    /// Its number, from 1 to `session-capacity`, by which changes name it.
+    /// Number from 1 to `session-capacity`, by which changes name it.
     #[schemars(range(min = 1))]
     pub number: u32,
     /// Line that it is on.
@@ -143,7 +144,7 @@ pub struct Session {
     /// VRF in which its addresses and routes are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vrf: Option<Name>,
-    /// Who it is, for operators to look at.
+    /// Name of the user, for operators to look at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<Label>,
     /// Circuit of its line, for operators to look at.

@@ -14,7 +14,7 @@ use super::text::Name;
 pub struct List {
     /// Name of the list.
     pub name: Name,
-    /// Its rules, in their order.
+    /// Rules in their order.
     #[schemars(length(max = 4096))]
     pub rules: Vec<Rule>,
     /// What becomes of packets that no rule matches.

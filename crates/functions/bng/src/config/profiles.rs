@@ -84,7 +84,7 @@ pub struct Policer {
 pub struct Queue {
     /// Name of the class.
     pub class: Name,
-    /// Its highest rate; none is no limit.
+    /// Highest rate; none is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BytesPerSec>,
     /// Burst of `rate` in bytes.
@@ -111,7 +111,7 @@ pub struct Queue {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PortQueues {
-    /// Its highest rate; none is no limit.
+    /// Highest rate; none is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<BytesPerSec>,
     /// Burst of each of these rates in bytes.

@@ -173,8 +173,8 @@ fn check_sessions(config: &Config) -> Result<(), Invalid> {
         let number = session.number;
         if !is_session(session) || number > config.session_capacity || !numbers.insert(number) {
             let what = format!(
-                "session {number} is there twice, is beyond the capacity, or is on no line, from no \
-                 station or with addresses that hosts do not have"
+                "session {number} is there twice, is beyond the capacity, or is on no line, from \
+                 no station or with addresses that hosts do not have"
             );
             return Err(function_key(key, what, "Number sessions from 1 to `session-capacity`"));
         }

@@ -13,9 +13,9 @@ use tables::classifier::{Condition, Field};
 use wire::bytes::u16_at;
 use wire::{ipv4, ipv6, protocol};
 
-use super::Toward;
 use crate::config::{Direction, Matched, Part, Rule};
 use crate::parse::Packet;
+use crate::way::Toward;
 
 /// Bytes of a key of IPv4.
 pub const V4: usize = 8 + REST;

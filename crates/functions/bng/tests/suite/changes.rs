@@ -206,7 +206,12 @@ fn what_came_by_control_is_remembered_and_restored() {
 
 #[test]
 fn a_session_with_three_queues_and_three_policers_takes_less_than_two_kibibytes() {
-    let more = |capacity: u32| json!({"session-capacity": capacity, "session-queues": 3, "session-policers": 3});
+    let three = json!({"session-queues": 3, "session-policers": 3});
+    let more = |capacity: u32| {
+        let mut more = three.clone();
+        more["session-capacity"] = json!(capacity);
+        more
+    };
     let bytes = |capacity| pipeline(&more(capacity)).state_bytes();
     let each = (bytes(50_000) - bytes(16)) / 50_000;
     assert!(each <= 2048, "{each} bytes");

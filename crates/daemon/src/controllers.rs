@@ -53,6 +53,13 @@ pub(crate) fn controllers(
                               other: each takes away in time what it has not made";
                 return Err(document.error(&section, what, remedy));
             }
+            let takes = one.takes();
+            if let Some(reason) = other.takes().into_iter().find(|reason| takes.contains(reason)) {
+                let [first, second] = [other.name(), one.name()];
+                let what = format!("`{first}` and `{second}` both take the frames of `{reason}`");
+                let remedy = "remove one of them: a frame goes to one controller";
+                return Err(document.error(&section, what, remedy));
+            }
         }
         all.push(one);
     }

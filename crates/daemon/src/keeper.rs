@@ -28,6 +28,7 @@ use crate::control::Server;
 use crate::controller::thread::{Keys, Recipe, take_claimed};
 use crate::controller::{Alarms, ControllerThread, Journal};
 use crate::error::RunError;
+use crate::exchange::Exchange;
 use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
 use crate::manager;
@@ -136,9 +137,9 @@ impl Daemon {
         };
         let mut running = prepared.launch(queues, &launch)?;
         let planes = running.take_planes();
-        let board = Arc::<Board>::default();
+        let (board, exchange) = (Arc::<Board>::default(), Arc::<Exchange>::default());
         let worker = running.first_thread();
-        let start = |opened| HostThread::start(opened, planes, worker, &board);
+        let start = |opened| HostThread::start(opened, planes, worker, (&board, &exchange));
         let host = opened.map(start).transpose()?;
         let socket = server.path().to_owned();
         let metrics = configuration.metrics.as_ref();
@@ -151,8 +152,15 @@ impl Daemon {
             let state = take_claimed(&**controller, &mut state);
             let function = Arc::clone(&configuration.function.configured);
             let keys = Keys { controller: Arc::clone(controller), function };
-            let (board, observer) = (Arc::clone(&board), Arc::clone(&observer));
-            let recipe = Recipe { keys, board, observer, keeper: remote.clone(), clock, started };
+            let recipe = Recipe {
+                keys,
+                board: Arc::clone(&board),
+                exchange: Arc::clone(&exchange),
+                observer: Arc::clone(&observer),
+                keeper: remote.clone(),
+                clock,
+                started,
+            };
             controllers.push(ControllerThread::start(recipe, state)?);
         }
         let sample = || sample(clock, &running, &ports, host.as_ref());

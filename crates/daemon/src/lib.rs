@@ -24,6 +24,7 @@ mod controller;
 mod controllers;
 mod ending;
 mod error;
+mod exchange;
 mod inbox;
 mod keeper;
 mod links;

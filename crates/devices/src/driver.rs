@@ -340,6 +340,12 @@ pub(crate) fn no_nat() -> Invalid {
     function_key("", "it does not support NAT here".into(), "use embedded or process for cgnat")
 }
 
+/// Creates the error for a device that does not support sessions of subscribers.
+pub(crate) fn no_broadband() -> Invalid {
+    let what = "it does not support subscribers' sessions here".to_owned();
+    function_key("", what, "use embedded or process for bng")
+}
+
 /// Creates the error for a chain of services: a device provides one service only.
 pub(crate) fn no_chain() -> Invalid {
     let what = "it cannot run several functions".to_owned();

@@ -67,6 +67,8 @@ pub enum EventKind {
     Synchronised,
     /// It has not, or not any more.
     Unsynchronised,
+    /// What it has used: the function says in the detail what of it, and how much.
+    Counted,
     /// The function had no room for other events, as many as the subject says. The way up counts
     /// them with those that it loses itself, and tells nobody of this one.
     Missed,
@@ -361,6 +363,13 @@ impl PlaneEnd {
         for (shared, value) in shared[first..].iter().zip(values) {
             shared.store(value, Ordering::Relaxed);
         }
+    }
+
+    /// Whether there is room for one more event, so that a function need not be asked for one that
+    /// would be lost.
+    #[inline]
+    pub(crate) fn has_event_room(&self) -> bool {
+        !self.events.is_full()
     }
 
     /// Hands an event over, or counts that it was lost.

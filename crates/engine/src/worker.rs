@@ -344,6 +344,9 @@ fn tick<F: Function>(function: &mut F, plane: &mut Option<PlaneEnd>, now: Ticks)
     function.tick(now);
     if let Some(plane) = plane {
         for _ in 0..EVENTS_PER_ROUND {
+            if !plane.has_event_room() {
+                break;
+            }
             let Some(event) = function.event() else { break };
             plane.tell(event);
         }

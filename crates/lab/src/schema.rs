@@ -90,7 +90,7 @@ fn functions_and_traffic(functions: Functions, definitions: &mut Map<String, Val
     let absent: Vec<&str> = tipsy::PIPELINES
         .iter()
         .map(|(name, _)| *name)
-        .filter(|name| !names(functions).contains(name))
+        .filter(|name| !functions.iter().any(|unit| unit.aliases().contains(name)))
         .collect();
     parts.push(json!({
         "description": "A pipeline of TIPSY that is not implemented; its benchmark is skipped.",

@@ -1,6 +1,7 @@
 //! Stages that more than one function is made of.
 
 pub mod arp;
+pub mod clamp;
 pub mod datagram;
 pub mod duplicates;
 pub mod fragment;

@@ -53,6 +53,8 @@ mod rows;
 
 mod rule;
 
+mod words;
+
 use std::io;
 
 pub use glance::Glance;

@@ -20,8 +20,8 @@ pub struct Sizes {
 enum Written {
     /// One size for all frames.
     One(u16),
-    /// A mix by name: `imix`, `cisco-vswitch`, `nokia-pe-ipv4`, `nokia-pe-ipv6`, `adva-vcpe-ipv4`,
-    /// `adva-vcpe-ipv6` or `nfware`.
+    /// A mix by name: `imix`, `cisco-vswitch`, `nokia-pe-ipv4`, `nokia-pe-ipv6`, `nokia-bng`,
+    /// `adva-vcpe-ipv4`, `adva-vcpe-ipv6` or `nfware`.
     Name(String),
     /// Sizes with their weights.
     Weights(BTreeMap<String, u32>),
@@ -151,6 +151,8 @@ const MIXES: &[(&str, &[(u16, u32)])] = &[
     // EANTC and Nokia, VSR-PE: IPv4 begins at 72 bytes, IPv6 at 86; to one another 1 to 1.
     ("nokia-pe-ipv4", &[(72, 18), (128, 3), (373, 1), (570, 4), (1400, 1), (1518, 1), (8682, 1)]),
     ("nokia-pe-ipv6", &[(86, 18), (128, 3), (373, 1), (570, 4), (1400, 1), (1518, 1), (8682, 1)]),
+    // EANTC and Nokia, VSR-BNG: IPv6 begins at 86 bytes, and is half of all.
+    ("nokia-bng", &[(66, 18), (128, 3), (373, 1), (570, 4), (1280, 5), (1492, 7)]),
     // EANTC and ADVA, FSP 150 ProVMe, table 1.
     ("adva-vcpe-ipv4", &[(64, 3), (100, 26), (256, 6), (570, 5), (1300, 6), (1518, 17)]),
     ("adva-vcpe-ipv6", &[(128, 29), (256, 6), (570, 5), (1300, 6), (1518, 17)]),
@@ -208,10 +210,10 @@ mod tests {
             let written = serde_json::to_string(&sizes).expect("sizes can be written");
             assert_eq!(read(&written), Ok(sizes));
         }
-        // The sums of the published weights: 7 + 4 + 1, 29 of Nokia's, 63 of ADVA's.
+        // The sums of the published weights: 7 + 4 + 1, 29 and 38 of Nokia's, 63 of ADVA's.
         let sum = |name| weights_of(name).expect("known").iter().map(|w| w.1).sum::<u32>();
-        let names = ["cisco-vswitch", "nokia-pe-ipv4", "adva-vcpe-ipv4", "adva-vcpe-ipv6"];
-        assert_eq!(names.map(sum), [12, 29, 63, 63]);
+        let names = ["cisco-vswitch", "nokia-pe-ipv4", "nokia-bng", "adva-vcpe-ipv4"];
+        assert_eq!(names.map(sum), [12, 29, 38, 63]);
         assert_eq!(read("\"adva-vcpe-ipv4\"").expect("known").label(), "adva-vcpe-ipv4");
         assert!(read("\"nokia\"").expect_err("no such mix").contains("nokia-pe-ipv4"));
     }

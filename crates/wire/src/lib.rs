@@ -28,6 +28,7 @@ pub mod udp;
 pub mod erspan;
 pub mod erspan_iii;
 pub mod gtpu;
+pub mod pppoe;
 pub mod vxlan;
 
 pub mod pcp;
@@ -56,6 +57,7 @@ pub const LAWS: &[Law] = &[
     erspan::LAW,
     erspan_iii::LAW,
     gtpu::LAW,
+    pppoe::LAW,
     vxlan::LAW,
     pcp::LAW,
     checksum::LAW,

@@ -31,6 +31,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // the product's functions: a function knows vocabulary, engine and stages, never a port, a
     // device, or the bench
     ("stages", &["machine", "packet", "tables", "wire"]),
+    ("subscribers", &["machine", "tables", "wire"]),
     ("function-kit", &["engine", "keys", "machine", "packet", "protocol-kit", "wire"]),
     ("export", &["function-kit", "keys", "machine", "packet", "tables", "units", "wire"]),
     (
@@ -47,6 +48,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "protocol-replication",
             "rows",
             "stages",
+            "subscribers",
             "tables",
             "units",
             "wire",
@@ -69,16 +71,21 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "controller-kit",
             "controller-routing",
+            "function-bng",
             "function-kit",
             "function-l3-router",
             "keys",
             "protocol-bfddp",
             "protocol-bgp",
             "protocol-bmp",
+            "protocol-dhcp",
             "protocol-fpm",
             "protocol-kit",
             "protocol-mrt",
             "protocol-netlink",
+            "protocol-ppp",
+            "protocol-pppoe",
+            "protocol-radius",
             "protocol-vrrp",
             "tables",
             "units",

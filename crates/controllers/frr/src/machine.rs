@@ -128,7 +128,11 @@ impl Machine for Frr {
             Input::Command(Event::Refused { number, why }) => self.refused(number, why),
             // A next hop that is down leaves its groups in the router itself.
             Input::Command(
-                Event::Happened(_) | Event::Missed { .. } | Event::TimeOfDay(_) | Event::Ends,
+                Event::Happened(_)
+                | Event::Punted(_)
+                | Event::Missed { .. }
+                | Event::TimeOfDay(_)
+                | Event::Ends,
             ) => {}
         }
     }

@@ -114,7 +114,7 @@ impl Machine for FrrBfd {
                 self.missed += count;
                 self.sessions.ask_all();
             }
-            Input::Command(Event::TimeOfDay(_) | Event::Ends) => {}
+            Input::Command(Event::Punted(_) | Event::TimeOfDay(_) | Event::Ends) => {}
         }
     }
 

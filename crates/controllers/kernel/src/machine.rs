@@ -219,7 +219,11 @@ impl Machine for Kernel {
             Input::Command(Event::Refused { number, why }) => self.refused(number, why, now),
             // What workers watch is not the kernel's.
             Input::Command(
-                Event::Happened(_) | Event::Missed { .. } | Event::TimeOfDay(_) | Event::Ends,
+                Event::Happened(_)
+                | Event::Punted(_)
+                | Event::Missed { .. }
+                | Event::TimeOfDay(_)
+                | Event::Ends,
             ) => {}
         }
     }

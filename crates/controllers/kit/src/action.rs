@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use function_kit::Severity;
 use function_kit::erased::AnyUpdate;
+use protocol_kit::Bytes;
 
 /// An action.
 #[derive(Clone, Debug)]
@@ -14,10 +15,21 @@ pub enum Action {
     /// The same of changes that are not to be remembered: after a restart of the function they hold
     /// only if a controller makes them again.
     Passing(Vec<AnyUpdate>),
+    /// A frame that a worker is to send.
+    Inject(Injection),
     /// Something for an operator.
     Alarm(Alarm),
     /// A line of the log.
     Line(Line),
+}
+
+/// A frame that a worker is to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Injection {
+    /// The interface by which it leaves, by the function's number.
+    pub interface: u16,
+    /// The frame as the function takes it of the host.
+    pub frame: Bytes,
 }
 
 /// A line of the log. Whoever makes lines of what others do bounds how many.

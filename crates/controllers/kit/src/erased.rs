@@ -47,6 +47,8 @@ pub trait Configured: Any + Send + Sync {
     fn create(&self, setup: Setup<'_>) -> Result<Box<dyn Running>, Invalid>;
     /// See [`Controller::claims`].
     fn claims(&self) -> Vec<&'static str>;
+    /// See [`Controller::takes`].
+    fn takes(&self) -> Vec<&'static str>;
     /// See [`Controller::TABLES`].
     fn tables(&self) -> &'static [Table];
     /// See [`Controller::COMMANDS`].
@@ -218,6 +220,10 @@ impl<C: Controller> Configured for OfKind<C> {
 
     fn claims(&self) -> Vec<&'static str> {
         C::claims(&self.0)
+    }
+
+    fn takes(&self) -> Vec<&'static str> {
+        C::takes(&self.0)
     }
 
     fn tables(&self) -> &'static [Table] {

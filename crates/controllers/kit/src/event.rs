@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{Detail, EventKind, Refusal};
-use protocol_kit::{Interface, Time};
+use engine::{Context, Detail, EventKind, Refusal};
+use protocol_kit::{Bytes, Interface, Time};
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub enum Event {
     /// A worker tells of something that it watches. Whoever begins is told first what was said last
     /// of each.
     Happened(Happening),
+    /// A worker has punted a frame for a reason that this controller takes.
+    Punted(Punt),
     /// The controller ends in good order: what it has to say to others at once departs yet.
     Ends,
     /// What workers told and there was no room for: what is known of what they watch may be old.
@@ -54,6 +56,23 @@ pub struct Happening {
     pub detail: Detail,
     /// When.
     pub at: Time,
+}
+
+/// A frame that a worker has punted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Punt {
+    /// The worker's number.
+    pub worker: u16,
+    /// Why, by the function's name for it.
+    pub reason: &'static str,
+    /// The port at which it came in, by the function's number.
+    pub port: u8,
+    /// What the function knows of it.
+    pub context: Context,
+    /// When.
+    pub at: Time,
+    /// The frame as the function left it.
+    pub frame: Bytes,
 }
 
 /// An interface of the function that the host's programs have, too.

@@ -30,11 +30,11 @@ pub mod command;
 
 pub mod erased;
 
-pub use engine::{EventKind, Refusal};
+pub use engine::{Context, EventKind, Refusal};
 pub use function_kit::Severity;
 
-pub use action::{Action, Alarm, Level, Line};
+pub use action::{Action, Alarm, Injection, Level, Line};
 pub use command::{Command, NoKeys, keys_of};
-pub use event::{Event, Happening, Link};
+pub use event::{Event, Happening, Link, Punt};
 pub use table::{Asked, Metric, Page, Table, Unanswered};
 pub use unit::{Controller, Setup};

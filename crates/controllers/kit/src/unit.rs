@@ -44,6 +44,14 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
     /// take over or away. Two controllers that claim one kind do not go together.
     fn claims(config: &Self::Config) -> Vec<&'static str>;
 
+    /// The punt reasons of the function, by their names, whose frames come to this controller
+    /// ([`Event::Punted`]) and not to the host's interfaces. Two controllers that take one do not go
+    /// together.
+    fn takes(config: &Self::Config) -> Vec<&'static str> {
+        let _ = config;
+        Vec::new()
+    }
+
     /// Takes other keys, or other ones of its function, while it runs, which fit. False if it is to
     /// be created again with them instead, from what the function has.
     fn reload(

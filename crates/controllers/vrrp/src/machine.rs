@@ -130,7 +130,7 @@ impl Machine for Vrrp {
             }
             Input::Command(Event::Happened(what)) => self.happened(what, now),
             Input::Command(Event::Missed { count }) => self.missed += count,
-            Input::Command(Event::TimeOfDay(_) | Event::Ends) => {}
+            Input::Command(Event::Punted(_) | Event::TimeOfDay(_) | Event::Ends) => {}
         }
     }
 

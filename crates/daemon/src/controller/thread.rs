@@ -10,12 +10,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use controller_kit::erased::{Configured, Running};
-use controller_kit::{Action, Alarm, Event, Happening, Level, Line, Link, Setup, Severity, Table};
+use controller_kit::{
+    Action, Alarm, Event, Happening, Level, Line, Link, Punt, Setup, Severity, Table,
+};
 use function_kit::HostInterface;
 use functions::AnyUpdate;
 use host::{Host, Observer};
 use machine::clock::{self, Clock, Ticks};
 use nix::net::if_::if_nametoindex;
+use packet::Reason;
 use protocol_kit::{Interface, Machine, Time};
 use serde_json::{Value, json};
 
@@ -23,6 +26,7 @@ use super::order::{Order, Settled};
 use super::questions::{Answer, Question, Questions};
 use crate::board::{Board, EventBox};
 use crate::error::RunError;
+use crate::exchange::{Exchange, PuntBox, Raised};
 use crate::inbox::Remote;
 use crate::logs::Last;
 use crate::nothing::is_nothing;
@@ -75,6 +79,8 @@ pub struct Recipe {
     pub keys: Keys,
     /// What workers tell.
     pub board: Arc<Board>,
+    /// Where frames that workers punt come from, and frames go that they are to send.
+    pub exchange: Arc<Exchange>,
     /// Who sees it.
     pub observer: Arc<Observer>,
     /// Where updates and alarms go.
@@ -235,6 +241,7 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
     let mut host = host.seen_by(&recipe.observer, recipe.keys.controller.name());
     host.wake_by(&shared.events.bell).map_err(|error| error.to_string())?;
     recipe.board.begin(&shared.events);
+    let boxes = recipe.exchange.take(&taken(&recipe.keys), &shared.events.bell);
     let (mut number, mut shown_at, mut links) = (0, None::<Instant>, Vec::new());
     let mut time_of_day = Duration::ZERO;
     let mut last = Last::default();
@@ -248,6 +255,7 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
             (interfaces, shown_at) = (keys.function.host_interfaces(), None);
         }
         hear(&mut host, recipe.clock, &shared.events);
+        let frames = take_frames(&mut host, recipe.clock, &boxes);
         if shown_at.is_none_or(|at| at.elapsed() > SHOWN_EVERY) {
             let now = links_of(&interfaces);
             if now != links {
@@ -265,7 +273,7 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
         }
         let (name, now) = (recipe.keys.controller.name(), host.now());
         let has_more = shared.questions.answer(&mut **host.machine_mut(), now);
-        let patience = if has_more { Duration::ZERO } else { PATIENCE };
+        let patience = if has_more || frames > 0 { Duration::ZERO } else { PATIENCE };
         let actions = host.turn(patience).map_err(|error| error.to_string())?;
         for error in host.take_failures() {
             let text = error.to_string();
@@ -281,6 +289,7 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
                 Action::Passing(updates) => {
                     control(&mut host, (updates, false), &mut number, recipe);
                 }
+                Action::Inject(injection) => recipe.exchange.inject(injection),
                 Action::Alarm(mut alarm) => {
                     alarm.source = format!("{name}: {}", alarm.source);
                     let _ = recipe.keeper.control(Order::Alarm(alarm));
@@ -322,6 +331,28 @@ fn hear(host: &mut Host<Box<dyn Running>>, clock: Clock, events: &EventBox) {
     if waiting.missed > 0 {
         host.command(Event::Missed { count: waiting.missed });
     }
+}
+
+/// The punt reasons of the function that a controller takes.
+fn taken(keys: &Keys) -> Vec<(Reason, &'static str)> {
+    let takes = keys.controller.takes();
+    let all = (0..).zip(keys.function.names().punts).map(|(number, name)| (Reason(number), *name));
+    all.filter(|(_, name)| takes.contains(name)).collect()
+}
+
+/// Hands the controller frames that workers have punted, as many of one reason as of the others;
+/// returns how many.
+fn take_frames(host: &mut Host<Box<dyn Running>>, clock: Clock, boxes: &[Arc<PuntBox>]) -> usize {
+    let mut count = 0;
+    for from in boxes {
+        for raised in (0..FRAMES_PER_TURN).map_while(|_| from.next()) {
+            let Raised { worker, port, context, at, frame } = raised;
+            let (reason, at) = (from.reason.1, time_of(host, clock, at));
+            host.command(Event::Punted(Punt { worker, reason, port, context, at, frame }));
+            count += 1;
+        }
+    }
+    count
 }
 
 /// A time of the workers, in the controller's; its beginning for one before that.
@@ -390,6 +421,9 @@ fn millis(started: Instant) -> u64 {
 
 /// Longest turn without anything to do.
 const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Most punted frames of a reason that a controller takes in a turn.
+const FRAMES_PER_TURN: usize = 64;
 
 /// How often what the controller shows is brought up to date, and interfaces are looked for.
 const SHOWN_EVERY: Duration = Duration::from_secs(1);

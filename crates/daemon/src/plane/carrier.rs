@@ -2,6 +2,7 @@
 //! interfaces, a bounded number of each.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use packet::Reason;
 use super::counts::{ThreadCounts, add};
 use super::interface::Interface;
 use crate::board::{Board, Told};
+use crate::exchange::Exchange;
 
 /// The interfaces and the workers' planes.
 pub(super) struct Carrier {
@@ -31,10 +33,19 @@ pub(super) struct Carrier {
     board: Arc<Board>,
     /// What each worker could not tell so far.
     untold: Vec<u64>,
+    /// Where frames of controllers come and go.
+    exchange: Arc<Exchange>,
+    /// How many injected frames had no room in it so far.
+    refused: u64,
 }
 
 impl Carrier {
-    pub fn new(planes: Vec<Plane>, interfaces: Vec<Interface>, board: Arc<Board>) -> Carrier {
+    pub fn new(
+        planes: Vec<Plane>,
+        interfaces: Vec<Interface>,
+        board: Arc<Board>,
+        exchange: Arc<Exchange>,
+    ) -> Carrier {
         let last = interfaces.iter().map(|one| usize::from(one.number)).max().unwrap_or(0);
         let mut by_number = vec![None; last + 1];
         for (place, one) in (0..).zip(&interfaces) {
@@ -51,6 +62,8 @@ impl Carrier {
             room: vec![0; HEADER_LEN + FRAME_BYTES_MAX].into(),
             coalescer: Coalescer::new(CONNECTIONS),
             first: 0,
+            exchange,
+            refused: 0,
         }
     }
 
@@ -58,7 +71,7 @@ impl Carrier {
     pub fn turn(&mut self) -> bool {
         let began = Instant::now();
         let up = self.carry_up() + self.carry_events();
-        let down = self.carry_down();
+        let down = self.carry_down() + self.carry_injected();
         if began.elapsed() > LATE {
             add(&self.counts.late, 1);
         }
@@ -67,17 +80,24 @@ impl Carrier {
 
     /// Each reason of each worker has the same share, and another is first each time.
     fn carry_up(&mut self) -> usize {
-        let Carrier { planes, interfaces, counts, by_number, coalescer, first, .. } = self;
+        let Carrier { planes, interfaces, counts, by_number, coalescer, first, exchange, .. } =
+            self;
         let reasons = planes.first().map_or(0, Plane::reasons);
         let mut carried = 0;
         let mut up = |place: u16, header: &Header, frame: &[u8]| {
             interfaces[usize::from(place)].write(header, frame);
         };
         for number in (0..reasons).map(|number| (number + *first) % reasons) {
-            for plane in planes.iter_mut() {
+            let taker = exchange.box_of(Reason(number));
+            for (worker, plane) in (0..).zip(planes.iter_mut()) {
                 for _ in 0..SHARE {
                     let Some(punted) = plane.next(Reason(number)) else { break };
                     carried += 1;
+                    if let Some(taker) = &taker {
+                        let is_taken = taker.put(worker, &punted);
+                        add(if is_taken { &counts.taken } else { &counts.taken_full }, 1);
+                        continue;
+                    }
                     let place = by_number.get(usize::from(punted.context.interface));
                     match place.copied().flatten() {
                         Some(place) => coalescer.push(place, punted.frame, &mut up),
@@ -148,9 +168,28 @@ impl Carrier {
         carried
     }
 
+    /// What controllers inject goes to the first worker.
+    fn carry_injected(&mut self) -> usize {
+        let Carrier { planes, worker, counts, exchange, refused, .. } = self;
+        let Some(plane) = planes.first_mut() else { return 0 };
+        let mut carried = 0;
+        for injection in (0..INJECTED_PER_TURN).map_while(|_| exchange.injected()) {
+            carried += 1;
+            let has_room = plane.inject(injection.interface, &injection.frame);
+            add(if has_room { &counts.injected } else { &counts.injected_full }, 1);
+        }
+        let full = exchange.down_full.load(Ordering::Relaxed);
+        add(&counts.injected_full, full - *refused);
+        *refused = full;
+        if let (Some(worker), true) = (worker, carried > 0) {
+            worker.unpark();
+        }
+        carried
+    }
+
     /// Says that the thread is about to sleep; false if something waits.
     pub fn goes_to_rest(&self) -> bool {
-        let may = self.planes.iter().all(Plane::goes_to_rest);
+        let may = self.planes.iter().all(Plane::goes_to_rest) && !self.exchange.has_injected();
         if !may {
             self.is_awake();
         }
@@ -168,6 +207,9 @@ const LATE: Duration = Duration::from_millis(10);
 
 /// Most frames of a reason of a worker, or of an interface, in a turn.
 const SHARE: usize = 32;
+
+/// Most frames of controllers in a turn.
+const INJECTED_PER_TURN: usize = 256;
 
 /// The longest frame of a tap interface, in bytes.
 const FRAME_BYTES_MAX: usize = 65_536;

@@ -31,6 +31,14 @@ pub(super) struct ThreadCounts {
     pub restarts: AtomicU64,
     /// Punted frames of interfaces that the host does not have.
     pub unclaimed: AtomicU64,
+    /// Frames that controllers have been handed.
+    pub taken: AtomicU64,
+    /// Frames for controllers that had no room for them.
+    pub taken_full: AtomicU64,
+    /// Frames of controllers that a worker has been handed.
+    pub injected: AtomicU64,
+    /// Frames of controllers for which the worker, or the way to it, had no room.
+    pub injected_full: AtomicU64,
 }
 
 /// Reads all of it.
@@ -76,6 +84,12 @@ impl Watch {
             "late_turns": read(&self.thread.late),
             "restarts": read(&self.thread.restarts),
             "unclaimed": read(&self.thread.unclaimed),
+            "controllers": {
+                "taken": read(&self.thread.taken),
+                "taken_full": read(&self.thread.taken_full),
+                "injected": read(&self.thread.injected),
+                "injected_full": read(&self.thread.injected_full),
+            },
         })
     }
 }

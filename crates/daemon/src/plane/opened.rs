@@ -29,8 +29,8 @@ pub struct Joining {
 
 impl Opened {
     /// Opens the interfaces that a configuration asks for; nothing where it has neither interfaces
-    /// nor a controller that hears of the workers. Without interfaces, workers hand over what they
-    /// notice and no packets.
+    /// nor a controller that hears of the workers. Without interfaces and controllers
+    /// that take packets, workers hand over what they notice and no packets.
     ///
     /// # Errors
     /// What the kernel refuses.
@@ -51,7 +51,8 @@ impl Opened {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let alarm = EventFd::from_flags(flags)
             .map_err(|error| RunError::setup(format!("no event counter: {error}"), ""))?;
-        let names = if has_interfaces { function.names().punts } else { &[] };
+        let has_takers = configuration.controllers.iter().any(|one| !one.takes().is_empty());
+        let names = if has_interfaces || has_takers { function.names().punts } else { &[] };
         let joining = Joining {
             limits: names.iter().map(|reason| configuration.punt.limit(reason)).collect(),
             ticks_per_s,

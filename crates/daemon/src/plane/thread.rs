@@ -16,6 +16,7 @@ use super::interface::Interface;
 use super::opened::Opened;
 use crate::board::Board;
 use crate::error::RunError;
+use crate::exchange::Exchange;
 
 /// The running thread; dropping it ends it and removes the interfaces.
 pub(crate) struct HostThread {
@@ -37,7 +38,8 @@ struct Orders {
 
 impl HostThread {
     /// Starts the thread with the planes of all workers, the first one first, and that one's
-    /// thread; what workers tell goes to the board.
+    /// thread; what workers tell goes to the board, and what controllers take of them to the
+    /// exchange.
     ///
     /// # Errors
     /// When a thread is not available.
@@ -45,7 +47,7 @@ impl HostThread {
         opened: Opened,
         planes: Vec<Plane>,
         worker: Option<Thread>,
-        board: &Arc<Board>,
+        (board, exchange): (&Arc<Board>, &Arc<Exchange>),
     ) -> Result<HostThread, RunError> {
         let Opened { interfaces, joining, names } = opened;
         let failed = |error: std::io::Error| {
@@ -59,7 +61,8 @@ impl HostThread {
             epoll.add(interface.file(), event()).map_err(|error| failed(error.into()))?;
         }
         let readers = planes.iter().map(Plane::reader).collect();
-        let mut carrier = Carrier::new(planes, interfaces, Arc::clone(board));
+        let mut carrier = Carrier::new(planes, interfaces, Arc::clone(board), Arc::clone(exchange));
+        exchange.wakes(&alarm);
         carrier.worker = worker;
         let counted = |one: &Interface| (one.name.clone(), Arc::clone(&one.counts));
         let watch = Watch {

@@ -202,6 +202,7 @@ fn interfaces(service: &Service) -> &[Interface] {
         Service::Router(router) => &router.interfaces,
         Service::MobileGateway(gateway) => &gateway.router.interfaces,
         Service::Nat(nat) => &nat.router.interfaces,
+        Service::BroadbandGateway(gateway) => &gateway.router.interfaces,
     }
 }
 

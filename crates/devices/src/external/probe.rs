@@ -165,7 +165,7 @@ pub(super) fn probes(service: &Service) -> Vec<Probe> {
             });
             probe.into_iter().collect()
         }
-        Service::Nat(_) | Service::Chain(_) => Vec::new(),
+        Service::Nat(_) | Service::BroadbandGateway(_) | Service::Chain(_) => Vec::new(),
     }
 }
 

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
 
 use model_kit::service::{
-    Beyond, Bridge, Gateway, GatewayTunnel, Interface, Nat, ReversePath, Router, Service, Vlan,
+    Beyond, Bridge, BroadbandGateway, Gateway, GatewayTunnel, Interface, Nat, ReversePath, Router,
+    Service, Vlan,
 };
 
 mod access;
@@ -27,6 +28,10 @@ pub(super) fn sheet(service: &Service, lines_max: usize) -> String {
                        behind port 0.",
             );
             sheet.nat(nat);
+        }
+        Service::BroadbandGateway(gateway) => {
+            sheet.say("The device is a gateway of subscribers' lines behind port 0.");
+            sheet.broadband(gateway);
         }
         Service::Chain(services) => {
             sheet.say(
@@ -160,6 +165,25 @@ impl Sheet {
         self.beyond(&router.beyond);
     }
 
+    fn broadband(&mut self, gateway: &BroadbandGateway) {
+        self.router(&gateway.router);
+        self.each(&gateway.sessions, |_, session| {
+            let mut line = format!("Session mac {}", session.mac);
+            let vlans = [("VLAN", session.vlans.0), ("inner VLAN", session.vlans.1)];
+            for (word, vlan) in vlans {
+                line += &vlan.map_or(String::new(), |vlan| format!(" {word} {vlan}"));
+            }
+            line += &session.pppoe.map_or(String::new(), |id| format!(" PPPoE session {id}"));
+            line += &session.ipv4.map_or(String::new(), |address| format!(" address {address}"));
+            line += &session.ipv6.map_or(String::new(), |address| format!(" address {address}"));
+            if let Some((prefix, len)) = session.prefix {
+                line += &format!(" prefix {prefix}/{len}");
+            }
+            line
+        });
+        self.say("Packets of a session whose source is none of its addresses are dropped.");
+    }
+
     fn gateway(&mut self, gateway: &Gateway) {
         let tunnel = match gateway.tunnel {
             GatewayTunnel::GtpU => "GTP-U (UDP port 2152), identified by TEID".to_owned(),
@@ -207,6 +231,7 @@ fn asks(interface: &Interface) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use model_kit::service::BroadbandSession;
     use packet::PortId;
     use wire::MacAddr;
 
@@ -239,5 +264,23 @@ mod tests {
             ..Bridge::default()
         };
         assert!(sheet(&Service::Bridge(bridge), 10).contains("key `acl`"));
+    }
+
+    #[test]
+    fn a_session_is_on_the_sheet_with_its_line_and_addresses() {
+        let session = BroadbandSession {
+            vlans: (Some(100), Some(7)),
+            mac: MacAddr([2, 0, 0, 0, 0, 9]),
+            pppoe: Some(77),
+            ipv4: Some("10.0.0.9".parse().expect("an address")),
+            ipv6: Some("3fff::9".parse().expect("an address")),
+            prefix: Some(("3fff:0:9::".parse().expect("a prefix"), 56)),
+        };
+        let sessions = vec![session, BroadbandSession { vlans: (None, None), ..session }];
+        let gateway = BroadbandGateway { sessions, ..BroadbandGateway::default() };
+        let text = sheet(&Service::BroadbandGateway(gateway), 1);
+        let line = "Session mac 02:00:00:00:00:09 VLAN 100 inner VLAN 7 PPPoE session 77 address \
+                    10.0.0.9 address 3fff::9 prefix 3fff:0:9::/56";
+        assert!(text.contains(line) && text.contains("1 more"), "{text}");
     }
 }

@@ -6,7 +6,7 @@ use model_kit::service::{Beyond, Router, Service};
 
 use super::options::Options;
 use super::{access, bridge, gateway, nat};
-use crate::driver::{self, Limitation, no_chain, refuse_beyond};
+use crate::driver::{self, Limitation, no_broadband, no_chain, refuse_beyond};
 
 /// Returns what the kernel does differently of a service.
 pub(super) fn limitations(
@@ -19,6 +19,7 @@ pub(super) fn limitations(
         Service::Router(router) => of_router(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
         Service::Nat(translator) => nat::limitations(translator)?,
+        Service::BroadbandGateway(_) => return Err(no_broadband()),
         Service::Chain(_) => return Err(no_chain()),
     };
     found.push(Limitation {

@@ -7,7 +7,7 @@ use super::commands::{
 };
 use super::options::Options;
 use super::{access, bridge, gateway, nat, reverse_path};
-use crate::driver::{DriverError, no_chain};
+use crate::driver::{DriverError, no_broadband, no_chain};
 
 /// Returns the plan for a service on these interfaces.
 pub(super) fn plan(
@@ -35,6 +35,7 @@ pub(super) fn plan(
         Service::Bridge(bridge) => bridge::plan(&mut plan, bridge, names),
         Service::MobileGateway(gateway) => gateway::plan(&mut plan, gateway, names, options)?,
         Service::Nat(translator) => nat::plan(&mut plan, translator, names)?,
+        Service::BroadbandGateway(_) => return Err(no_broadband().into()),
         Service::Chain(_) => return Err(no_chain().into()),
     }
     Ok(plan)

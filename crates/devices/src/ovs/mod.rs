@@ -35,7 +35,7 @@ use serde_json::{Map, Value, json};
 
 use crate::driver::{
     self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
-    no_chain, no_nat, refuse_beyond,
+    no_broadband, no_chain, no_nat, refuse_beyond,
 };
 use crate::wires::{TesterPorts, Wires};
 
@@ -250,6 +250,7 @@ fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, 
         Service::Router(router) => router::limitations(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
         Service::Nat(_) => return Err(no_nat()),
+        Service::BroadbandGateway(_) => return Err(no_broadband()),
         Service::Chain(_) => return Err(no_chain()),
     };
     found.push(Limitation {
@@ -268,7 +269,11 @@ fn frame_bytes_max(
 ) -> Result<usize, DriverError> {
     let len = match service {
         Service::MobileGateway(_) => sent + TUNNEL_BYTES,
-        Service::Bridge(_) | Service::Router(_) | Service::Nat(_) | Service::Chain(_) => sent,
+        Service::Bridge(_)
+        | Service::Router(_)
+        | Service::Nat(_)
+        | Service::BroadbandGateway(_)
+        | Service::Chain(_) => sent,
     };
     if options.interfaces() == Interfaces::AfXdp && len > AF_XDP_FRAME_MAX {
         let what = format!("the switch's AF_XDP carries no frames of {len} bytes");

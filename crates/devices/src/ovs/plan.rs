@@ -15,7 +15,7 @@ pub(super) fn plan(service: &Service, names: &[String], options: &Options) -> Pl
         Service::Router(router) => router::plan(router, ports),
         Service::MobileGateway(gateway) => gateway::plan(gateway, ports, options),
         // Refused before, as a limitation.
-        Service::Nat(_) | Service::Chain(_) => Plan::default(),
+        Service::Nat(_) | Service::BroadbandGateway(_) | Service::Chain(_) => Plan::default(),
     }
 }
 

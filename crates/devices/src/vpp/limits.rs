@@ -4,7 +4,7 @@ use function_kit::sections::function_key;
 use keys::Invalid;
 use model_kit::service::{Beyond, Bridge, Interface, ReversePath, Router, Service};
 
-use crate::driver::{self, Limitation, no_chain, refuse_beyond};
+use crate::driver::{self, Limitation, no_broadband, no_chain, refuse_beyond};
 
 /// Returns what VPP does differently of a service.
 pub(super) fn limitations(service: &Service) -> Result<Vec<Limitation>, Invalid> {
@@ -14,6 +14,7 @@ pub(super) fn limitations(service: &Service) -> Result<Vec<Limitation>, Invalid>
         Service::Router(router) => of_router(router),
         Service::MobileGateway(_) => Err(no_gateway()),
         Service::Nat(_) => Err(no_nat()),
+        Service::BroadbandGateway(_) => Err(no_broadband()),
         Service::Chain(_) => Err(no_chain()),
     }
 }

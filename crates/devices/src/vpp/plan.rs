@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use model_kit::service::{Bridge, Interface, NextHop, Router, Service};
 use packet::PortId;
 
-use crate::driver::{DriverError, no_chain, no_nat};
+use crate::driver::{DriverError, no_broadband, no_chain, no_nat};
 use crate::neighbours::{address_ipv4, address_ipv6, no_port, unknown_hop};
 
 /// Commands that configure VPP, and the state by which it is checked that it has applied them.
@@ -37,6 +37,7 @@ pub(super) fn plan(service: &Service) -> Result<Plan, DriverError> {
         Service::Bridge(bridge) => plan.bridge(bridge),
         Service::MobileGateway(_) => return Err(super::limits::no_gateway().into()),
         Service::Nat(_) => return Err(no_nat().into()),
+        Service::BroadbandGateway(_) => return Err(no_broadband().into()),
         Service::Chain(_) => return Err(no_chain().into()),
     }
     Ok(plan)

@@ -55,8 +55,6 @@ mod parse;
 
 mod answer;
 
-mod clamp;
-
 pub mod control;
 
 pub mod steering;

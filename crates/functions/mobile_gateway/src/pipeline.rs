@@ -11,11 +11,11 @@ use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use machine::memory::prefetch_at;
 use packet::{Batch, Made, PortId, Room, Slot};
+use stages::clamp::clamp;
 use stages::tunnel::Encapsulation;
 use wire::ethernet;
 
 use super::answer::TTL;
-use super::clamp::clamp;
 use super::config::{Config, Tunnel, UserToUser};
 use super::control::Update;
 use super::gateway::{ACCESS, CORE};

@@ -7,8 +7,9 @@ pub use function_kit::{
     FrameSteering, Invalid, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
 };
 pub use {
-    function_cgnat as cgnat, function_chain as chain, function_l2_switch as l2_switch,
-    function_l3_router as l3_router, function_mobile_gateway as mobile_gateway,
+    function_bng as bng, function_cgnat as cgnat, function_chain as chain,
+    function_l2_switch as l2_switch, function_l3_router as l3_router,
+    function_mobile_gateway as mobile_gateway,
 };
 
 /// The list of the functions, in the order of the help text; the last one is made of the others.
@@ -19,6 +20,7 @@ macro_rules! with_members {
             &Unit::<l2_switch::L2Switch>::new(),
             &Unit::<l3_router::L3Router>::new(),
             &Unit::<cgnat::Cgnat>::new(),
+            &Unit::<bng::BroadbandGateway>::new(),
             $(&Unit::<$last>::new(),)?
         ]
     };

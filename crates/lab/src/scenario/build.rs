@@ -105,7 +105,7 @@ impl Builder {
             Value::String(name) => name,
             _ => return None,
         };
-        let what = tipsy::absent(name, self.functions)?;
+        let what = tipsy::absent(key, name, self.functions)?;
         let known: Vec<&str> = self.functions.iter().map(|unit| unit.name()).collect();
         let remedy = format!("remove the benchmark; functions: {}", known.join(", "));
         Some(document.error(&format!("{key}.name"), what, remedy))

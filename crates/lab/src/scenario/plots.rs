@@ -268,7 +268,8 @@ impl Reader<'_> {
     /// A function's own name for TIPSY's alias.
     fn own_name(&self, place: &str, wanted: &Value) -> Result<Value, ScenarioError> {
         let Some(name) = wanted.as_str() else { return Ok(wanted.clone()) };
-        if let Some(what) = tipsy::absent(name, self.functions) {
+        let key = if place.ends_with("pipeline.name") { "pipeline" } else { "function" };
+        if let Some(what) = tipsy::absent(key, name, self.functions) {
             return Err(self.document.error(place, what, ""));
         }
         let unit = self

@@ -127,7 +127,7 @@ pub(super) fn function(
             Ok(FunctionSection { key, unit: *unit, values })
         }
         None => {
-            if let Some(what) = tipsy::absent(&name, functions) {
+            if let Some(what) = tipsy::absent(key, &name, functions) {
                 return Err(document.error(&name_key, what, known));
             }
             let all = functions

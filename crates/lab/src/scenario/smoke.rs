@@ -155,6 +155,7 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
 /// The largest numbers of what a function holds and its traffic makes.
 const LITTLE: &[(&str, u64)] = &[
     ("user", 10_000),
+    ("subscribers", 10_000),
     ("upstream-table-size", 2_000),
     ("downstream-table-size", 2_000),
     ("upstream-l3-table-size", 10_000),

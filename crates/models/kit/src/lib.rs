@@ -25,6 +25,8 @@ pub mod slow;
 
 pub mod headers;
 
+pub mod lengths;
+
 pub mod host;
 
 pub mod neighbours;

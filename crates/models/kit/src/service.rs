@@ -26,6 +26,8 @@ pub enum Service {
     MobileGateway(Gateway),
     /// Subscribers' addresses and ports become those of the operator (RFC 3022, RFC 6888).
     Nat(Nat),
+    /// Packets of subscribers by their lines and sessions (RFC 2516, TR-101).
+    BroadbandGateway(BroadbandGateway),
     /// Several services in one device, one behind the other.
     Chain(Vec<Service>),
 }
@@ -38,6 +40,7 @@ impl Service {
             Service::Router(router) => router.interfaces.len(),
             Service::MobileGateway(gateway) => gateway.router.interfaces.len(),
             Service::Nat(nat) => nat.router.interfaces.len(),
+            Service::BroadbandGateway(gateway) => gateway.router.interfaces.len(),
             // Its ends, and what each has beside the two by which it is joined to others.
             Service::Chain(all) => 2 + all.iter().map(|one| one.ports() - 2).sum::<usize>(),
         }
@@ -50,6 +53,7 @@ impl Service {
             Service::Router(router) => router.beyond.clone(),
             Service::MobileGateway(gateway) => gateway.router.beyond.clone(),
             Service::Nat(nat) => nat.router.beyond.clone(),
+            Service::BroadbandGateway(gateway) => gateway.router.beyond.clone(),
             Service::Chain(parts) => parts.iter().flat_map(Service::beyond).collect(),
         }
     }
@@ -267,6 +271,32 @@ pub struct Nat {
     /// Seconds without packets after which a session ends: UDP, TCP established, that opens, that
     /// closes, ICMP.
     pub timeouts_s: [f64; 5],
+}
+
+/// A gateway of subscribers' lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BroadbandGateway {
+    /// The routes and neighbours around it: lines behind port 0, the Internet behind port 1.
+    pub router: Router,
+    /// Sessions of its subscribers.
+    pub sessions: Vec<BroadbandSession>,
+}
+
+/// A session of a subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BroadbandSession {
+    /// VLANs of its line, the outer one first; none for frames without a tag.
+    pub vlans: (Option<u16>, Option<u16>),
+    /// Its Ethernet address.
+    pub mac: MacAddr,
+    /// The number of its session of PPPoE; none for IP over Ethernet.
+    pub pppoe: Option<u16>,
+    /// Its IPv4 address.
+    pub ipv4: Option<Ipv4Addr>,
+    /// Its IPv6 address.
+    pub ipv6: Option<Ipv6Addr>,
+    /// The prefix that is delegated to it, and its length.
+    pub prefix: Option<(Ipv6Addr, u8)>,
 }
 
 /// What carries packets between gateway and base stations.

@@ -33,6 +33,17 @@ pub enum Ends {
     },
 }
 
+impl Ends {
+    /// The type of a frame that carries such a packet.
+    #[inline(always)]
+    pub fn ether_type(&self) -> u16 {
+        match self {
+            Ends::V4 { .. } => ethernet::TYPE_IPV4,
+            Ends::V6 { .. } => ethernet::TYPE_IPV6,
+        }
+    }
+}
+
 /// What writes them.
 #[derive(Clone, Copy, Debug)]
 pub struct TestPackets {
@@ -80,29 +91,50 @@ impl TestPackets {
         frame: &mut [u8],
     ) {
         put_array(frame, 0, macs);
+        put_u16(frame, ethernet::offset::TYPE, ends.ether_type());
+        self.write_packet(0, ends, ports, stamp, &mut frame[ethernet::HEADER_LEN..]);
+    }
+
+    /// Writes a packet of this traffic class, which is the second byte of IPv4's header, without a
+    /// frame around it.
+    #[inline(always)]
+    pub fn write_packet(
+        &self,
+        class: u8,
+        ends: Ends,
+        ports: (u16, u16),
+        stamp: Stamp,
+        packet: &mut [u8],
+    ) {
         match ends {
             Ends::V4 { source, destination } => {
-                put_u16(frame, ethernet::offset::TYPE, ethernet::TYPE_IPV4);
-                let packet = &mut frame[ethernet::HEADER_LEN..];
-                self.write_ipv4(source, destination, ports, packet);
-                stamp.write(frame);
+                self.write_ipv4(class, (source, destination), ports, packet);
+                stamp.write(packet);
             }
             Ends::V6 { source, destination } => {
-                write_ipv6(source, destination, ports, stamp, frame);
+                write_ipv6(class, (source, destination), ports, stamp, packet);
             }
         }
     }
 
     /// The headers as four words: the packet is written once, not copied and patched.
     #[inline(always)]
-    fn write_ipv4(&self, source: u32, destination: u32, ports: (u16, u16), packet: &mut [u8]) {
+    fn write_ipv4(
+        &self,
+        class: u8,
+        (source, destination): (u32, u32),
+        ports: (u16, u16),
+        packet: &mut [u8],
+    ) {
         let total_len = packet.len() as u16;
+        let class = u32::from(class) << 16;
         const HEAD: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
         let Some((head, payload)) = packet.split_first_chunk_mut::<HEAD>() else { return };
-        let sum = self.sum.add_u16(total_len).add_u32(source).add_u32(destination);
+        let first = class | u32::from(total_len);
+        let sum = self.sum.add_u32(first).add_u32(source).add_u32(destination);
         let word = |high: u32, low: u32| (u64::from(high) << 32 | u64::from(low)).to_be_bytes();
         let pair = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
-        put_array(head, 0, word(VERSION_AND_CLASS | u32::from(total_len), NO_FRAGMENT));
+        put_array(head, 0, word(VERSION_AND_CLASS | first, NO_FRAGMENT));
         put_array(head, 8, word(TTL_AND_UDP | u32::from(sum.checksum()), source));
         put_array(head, 16, word(destination, pair(ports.0, ports.1)));
         let udp_len = total_len - ipv4::HEADER_LEN as u16;
@@ -112,14 +144,18 @@ impl TestPackets {
 }
 
 #[inline(never)]
-fn write_ipv6(source: u128, destination: u128, ports: (u16, u16), stamp: Stamp, frame: &mut [u8]) {
-    put_u16(frame, ethernet::offset::TYPE, ethernet::TYPE_IPV6);
-    let payload_len = (frame.len() - ethernet::HEADER_LEN - ipv6::HEADER_LEN) as u16;
-    let packet = &mut frame[ethernet::HEADER_LEN..];
+fn write_ipv6(
+    traffic_class: u8,
+    (source, destination): (u128, u128),
+    ports: (u16, u16),
+    stamp: Stamp,
+    packet: &mut [u8],
+) {
+    let payload_len = (packet.len() - ipv6::HEADER_LEN) as u16;
     let Some((head, rest)) = packet.split_first_chunk_mut() else { return };
     let (source, destination) = (source.into(), destination.into());
     ipv6::Fields {
-        traffic_class: 0,
+        traffic_class,
         flow_label: 0,
         payload_len,
         next_header: protocol::UDP,
@@ -232,6 +268,22 @@ mod tests {
                     assert_eq!(usize::from(datagram.length()), frame.len() - 34);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_class_is_told_by_the_header_and_covered_by_its_checksum() {
+        let stamp = Stamp { stream: 1, sequence: 2, time: 3 };
+        let four = Ends::V4 { source: 0x0a00_0001, destination: 0xffff_fffe };
+        let six = Ends::V6 { source: 5 << 64 | 1, destination: 6 << 64 | 2 };
+        for ends in [four, six] {
+            let mut packet = vec![0xee; 100];
+            TestPackets::new().write_packet(0xb8, ends, (5000, ECHO_PORT), stamp, &mut packet);
+            let class = match ends {
+                Ends::V4 { .. } => ipv4::View::parse(&packet).expect("IPv4").dscp() << 2,
+                Ends::V6 { .. } => ipv6::View::parse(&packet).expect("IPv6").traffic_class(),
+            };
+            assert_eq!((class, Stamp::read(&packet)), (0xb8, Some(stamp)));
         }
     }
 }

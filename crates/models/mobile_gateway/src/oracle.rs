@@ -17,6 +17,7 @@ use function_mobile_gateway::config::Tunnel;
 use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::check::{Expected, Oracle};
 use model_kit::host::{Cause, EXPIRED, NO_ROUTE, word};
+use model_kit::lengths;
 use packet::PortId;
 use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
 
@@ -367,10 +368,10 @@ impl Model {
         if is_long && !may_be_cut {
             return self.refuse_user(&packet, model_kit::host::too_big(mtu), now);
         }
-        let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
+        let content = lengths::clamped(packet.after_a_hop(), self.section.mss_clamp);
         match hop {
             Some(hop) if is_long => {
-                let pieces = errors::pieces(&content, mtu);
+                let pieces = lengths::pieces(&content, mtu);
                 self.leave_in_pieces(&pieces, |model, piece| {
                     model.send(hop, ether_type, piece, now)
                 })
@@ -425,7 +426,7 @@ impl Model {
             return self.fit_downlink(Some(came), (teid, bearer), packet, now);
         }
         let ether_type = packet.ether_type();
-        let content = packets::clamped(packet.after_a_hop(), self.section.mss_clamp);
+        let content = lengths::clamped(packet.after_a_hop(), self.section.mss_clamp);
         let outer = self.tunnelled((teid, bearer), ether_type, &content);
         self.leave_for(bearer.base_station, &outer, now)
     }

@@ -31,6 +31,7 @@ list! { $
     l2_switch = model_l2_switch::L2Switch,
     l3_router = model_l3_router::L3Router,
     cgnat = model_cgnat::Cgnat,
+    bng = model_bng::BroadbandGateway,
 }
 
 /// The list of all models, in the order of the help text, as [`with_members`] gives it; and what

@@ -7,9 +7,8 @@
 
 use std::io;
 
-use machine::memory::HugeArray;
-
 use super::order::Gap;
+use super::words::Words;
 
 /// Words of a row within a block, at most: a cache line.
 pub(super) const WIDTH_MAX: usize = 8;
@@ -17,7 +16,7 @@ pub(super) const WIDTH_MAX: usize = 8;
 /// All rows of all tables, and which places are in use.
 #[derive(Debug)]
 pub(super) struct Rows {
-    words: HugeArray<u64>,
+    words: Words,
     /// Places that hold a rule; the others match nothing.
     used: Vec<u64>,
     /// Places whose rule looks at a table, table by table.
@@ -91,7 +90,7 @@ impl Rows {
         let width_max = words.next_power_of_two().min(WIDTH_MAX);
         let words = words.next_multiple_of(width_max);
         let (used, lookers) = (vec![0; words], vec![0; words * tables]);
-        let words = HugeArray::zeroed(words * tables * ROWS)?;
+        let words = Words::new(words * tables * ROWS)?;
         Ok(Rows { words, used, lookers, tables, width: 1, width_max })
     }
 
@@ -105,7 +104,7 @@ impl Rows {
     }
 
     pub fn bytes(&self) -> usize {
-        self.words.mapped_bytes() + size_of_val(&*self.used) + size_of_val(&*self.lookers)
+        self.words.bytes() + size_of_val(&*self.used) + size_of_val(&*self.lookers)
     }
 
     /// Blocks that hold the first `places` places.

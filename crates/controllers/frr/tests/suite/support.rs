@@ -127,6 +127,7 @@ impl Driven {
                 Output::Departure(departure) => self.departures.push(departure),
                 Output::Report(Action::Alarm(alarm)) => self.alarms.push(alarm),
                 Output::Report(Action::Line(line)) => panic!("{line:?} is nobody's to tell"),
+                Output::Report(Action::Inject(one)) => panic!("{one:?} is nobody's to send"),
                 Output::Report(Action::Passing(updates)) => panic!("{updates:?} are routes"),
                 Output::Report(Action::Updates(updates)) => {
                     assert!(!updates.is_empty() && updates.len() <= 1024);

@@ -97,6 +97,7 @@ impl Driven {
                 Output::Departure(_) => {}
                 Output::Report(Action::Alarm(alarm)) => self.alarms.push(alarm),
                 Output::Report(Action::Line(line)) => panic!("{line:?} is nobody's to tell"),
+                Output::Report(Action::Inject(one)) => panic!("{one:?} is nobody's to send"),
                 Output::Report(Action::Updates(updates)) => panic!("{updates:?} is remembered"),
                 Output::Report(Action::Passing(updates)) => {
                     assert!(!updates.is_empty() && updates.len() <= 1024);

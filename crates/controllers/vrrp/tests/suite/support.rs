@@ -166,6 +166,7 @@ impl Driven {
                 Output::Report(Action::Passing(updates)) => self.apply(&updates),
                 Output::Report(Action::Updates(updates)) => panic!("{updates:?} would be kept"),
                 Output::Report(Action::Line(line)) => panic!("{line:?} is nobody's to tell"),
+                Output::Report(Action::Inject(one)) => panic!("{one:?} is nobody's to send"),
             }
         }
         let deadline = self.vrrp.deadline();

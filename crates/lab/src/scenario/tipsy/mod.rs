@@ -105,9 +105,12 @@ impl Remarks {
 }
 
 /// The note on a pipeline of TIPSY that this program does not implement; none for all other names.
-pub(super) fn absent(name: &str, functions: Functions) -> Option<String> {
-    let is_ours =
-        functions.iter().any(|unit| unit.name() == name || unit.aliases().contains(&name));
+/// A function of the same name that a section `pipeline` names is another one: those that read
+/// TIPSY's keys have TIPSY's name for an alias.
+pub(super) fn absent(key: &str, name: &str, functions: Functions) -> Option<String> {
+    let is_ours = functions
+        .iter()
+        .any(|unit| unit.aliases().contains(&name) || (unit.name() == name && key != "pipeline"));
     let (_, what) = PIPELINES.iter().find(|(known, _)| *known == name && !is_ours)?;
     Some(format!("`{name}` is {what}; Plumbline does not implement it yet"))
 }

@@ -7,10 +7,10 @@ use function_mobile_gateway::config::{Fragment, Tunnel};
 use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::check::Expected;
 use model_kit::host::{self as standards, Cause};
+use model_kit::lengths;
 use packet::PortId;
 use wire::{MacAddr, ethernet};
 
-use super::errors;
 use super::packets::{self, UserPacket};
 use super::routes::Leads;
 use super::{Bearer, Came, Judgement, Model, prefix_of};
@@ -91,7 +91,7 @@ impl Model {
         let reply = standards::echo_ipv4(packet)?.ok_or("not-tunnel")?;
         let mtu = self.mtu(came.port);
         let mut pieces = match reply.len() > mtu {
-            true => errors::pieces(&reply, mtu),
+            true => lengths::pieces(&reply, mtu),
             false => vec![reply],
         };
         let first = pieces.remove(0);
@@ -257,12 +257,12 @@ impl Model {
             };
         }
         let content = match came {
-            Some(_) => packets::clamped(packet.after_a_hop(), self.section.mss_clamp),
+            Some(_) => lengths::clamped(packet.after_a_hop(), self.section.mss_clamp),
             None => packet.bytes().to_vec(),
         };
         let station = bearer.1.base_station;
         if !cuts_tunnel {
-            let pieces = errors::pieces(&content, most);
+            let pieces = lengths::pieces(&content, most);
             return self.leave_in_pieces(&pieces, |model, piece| {
                 let outer = model.tunnelled(bearer, ether_type, piece);
                 model.leave_for(station, &outer, now)
@@ -272,7 +272,7 @@ impl Model {
         outer[4..6].copy_from_slice(&self.identification.to_be_bytes());
         outer[6..8].fill(0);
         self.identification = self.identification.wrapping_add(self.shard.count as u16);
-        let pieces = errors::pieces(&outer, mtu);
+        let pieces = lengths::pieces(&outer, mtu);
         self.leave_in_pieces(&pieces, |model, piece| model.leave_for(station, piece, now))
     }
 

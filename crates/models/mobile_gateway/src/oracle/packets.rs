@@ -121,58 +121,6 @@ impl UserPacket {
     }
 }
 
-/// RFC 4459 section 3.2: the packet with the maximum segment size of a SYN (RFC 9293 section 3.2)
-/// lowered, if that is more than what is wanted, which is 0 for any.
-pub(super) fn clamped(mut packet: Vec<u8>, most: u16) -> Vec<u8> {
-    let (begin, carries, most) = match packet[0] >> 4 {
-        4 if word(&packet, 6) & 0x1fff == 0 => (20, packet[9], most),
-        6 => (40, packet[6], most.saturating_sub(20)),
-        _ => return packet,
-    };
-    let Some(segment) = packet.get(begin..).filter(|_| most > 0 && carries == protocol::TCP) else {
-        return packet;
-    };
-    if segment.len() < 20 || segment[13] & 2 == 0 {
-        return packet;
-    }
-    let end = begin + usize::from(segment[12] >> 4) * 4;
-    if end < begin + 20 || end > packet.len() {
-        return packet;
-    }
-    let mut at = begin + 20;
-    while at < end {
-        let (kind, len) = (packet[at], packet.get(at + 1).map_or(0, |len| usize::from(*len)));
-        match kind {
-            0 => break,
-            1 => at += 1,
-            _ if len < 2 || at + len > end => break,
-            2 if len == 4 => {
-                if word(&packet, at + 2) > most {
-                    lower(&mut packet, (begin, end), at + 2, most);
-                }
-                break;
-            }
-            _ => at += len,
-        }
-    }
-    packet
-}
-
-/// RFC 1624 equation 3, over all 16-bit words of the header that change.
-fn lower(packet: &mut [u8], (begin, end): (usize, usize), at: usize, most: u16) {
-    let before = packet[begin..end].to_vec();
-    packet[at..at + 2].copy_from_slice(&most.to_be_bytes());
-    let mut sum = u32::from(!word(packet, begin + 16));
-    for place in (0..end - begin).step_by(2) {
-        let (old, new) = (word(&before, place), word(packet, begin + place));
-        sum += if old == new { 0 } else { u32::from(!old) + u32::from(new) };
-    }
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    packet[begin + 16..begin + 18].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-}
-
 /// RFC 1812 section 5.2.2, and no options; gives the packet without padding.
 pub(super) fn check_ipv4(packet: &[u8], at: At) -> Result<&[u8], &'static str> {
     if packet.len() < ipv4::HEADER_LEN || packet[0] >> 4 != ipv4::VERSION {

@@ -1,5 +1,6 @@
-//! Lowering the maximum segment size of users' TCP connections, so that their segments fit into the
-//! links with a tunnel's headers (RFC 4459 section 3.2): nobody is told of packets that do not.
+//! Lowering the maximum segment size of users' TCP connections, so that their segments fit into
+//! links with headers of a tunnel's or of PPPoE's (RFC 4459 section 3.2): nobody is told of packets
+//! that do not.
 
 use wire::{ipv4, ipv6, protocol, tcp};
 
@@ -7,7 +8,7 @@ use wire::{ipv4, ipv6, protocol, tcp};
 /// bytes less; whether it was more. A later fragment has no such header, and neither has what
 /// stands behind an IPv6 extension header.
 #[inline(always)]
-pub(super) fn clamp(packet: &mut [u8], is_ipv6: bool, most: u16) -> bool {
+pub fn clamp(packet: &mut [u8], is_ipv6: bool, most: u16) -> bool {
     let (at, begin, growth) = match is_ipv6 {
         false => (ipv4::offset::PROTOCOL, ipv4::HEADER_LEN, 0),
         true => (ipv6::offset::NEXT_HEADER, ipv6::HEADER_LEN, IPV6_GROWTH),

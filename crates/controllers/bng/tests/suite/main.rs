@@ -1,0 +1,15 @@
+//! The controller in virtual time: clients, a gateway that applies its changes, and a server of
+//! RADIUS, over links that lose, repeat and reorder.
+
+mod dialled;
+mod gateway;
+mod host;
+mod hostile;
+mod keys;
+mod leases;
+mod real;
+mod restarts;
+mod server;
+mod six;
+mod walk;
+mod world;

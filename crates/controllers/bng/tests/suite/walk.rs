@@ -1,0 +1,96 @@
+//! Hosts that come, go, crash and move, over links that lose, repeat and reorder, with a server
+//! that is away at times and a controller that begins again.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+
+use protocol_ppp::Method;
+use protocol_radius::List;
+use serde_json::json;
+
+use crate::host::Host;
+use crate::server::{START, STOP};
+use crate::world::{Faults, World, keys, seconds};
+
+#[test]
+fn no_address_is_given_twice_and_everything_comes_back() {
+    for seed in 0..SEEDS {
+        let run = catch_unwind(AssertUnwindSafe(|| walk(seed)));
+        if let Err(panic) = run {
+            eprintln!("the seed is {seed}");
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Runs, of which each takes a fifth of a second.
+const SEEDS: u64 = 40;
+
+fn walk(seed: u64) {
+    let config = keys(json!({
+        "ipoe": {"authentication": "radius"},
+        "pppoe": {"authentication": "radius"},
+        "lease-time-s": 120,
+    }));
+    let has_restarts = seed % 2 == 1;
+    let mut world = World::new(&config, seed);
+    world.server.is_open = true;
+    world.server.add("user", "password", List::new());
+    for number in 1..=6 {
+        world.add(Host::dhcp(number, number as u8));
+        // Two hosts of one station, on two lines.
+        world.add(Host::dhcp(100 + number, number as u8));
+        let method = [Method::Pap, Method::ChapMd5][usize::from(number % 2)];
+        world.add(Host::dialled(number, number as u8, &[method], "user", "password"));
+    }
+    world.faults = Faults { lost: 50, repeated: 50, delay: Duration::from_millis(300) };
+    for _ in 0..200 {
+        let host = world.random.below(world.hosts.len() as u64) as usize;
+        let number = 1 + world.random.below(1000);
+        match world.random.below(20) {
+            0..6 => world.begin(host),
+            6..9 => world.end(host, true),
+            9..12 => world.end(host, false),
+            12 => world.server.is_dead = !world.server.is_dead,
+            13 => _ = world.command("disconnect", json!({"session": 1 + number % 20})),
+            14 if has_restarts && world.random.below(8) == 0 => {
+                world.restart(&config, seed ^ 0xabcd);
+            }
+            _ => _ = world.pass(host, number),
+        }
+        let span = Duration::from_millis(world.random.below(4000));
+        world.run(span);
+    }
+    // All is well again, and whoever wants to be up is.
+    world.faults = Faults::default();
+    world.server.is_dead = false;
+    for host in 0..world.hosts.len() {
+        world.end(host, true);
+    }
+    world.run(seconds(400));
+    let left: Vec<_> = world.gateway.sessions.values().collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(world.table("subscribers", &[]), Vec::<serde_json::Value>::new());
+    assert_eq!(world.used(), [0; 4], "nothing leaks");
+    for host in (0..world.hosts.len()).filter(|host| host % 3 != 1) {
+        world.begin(host);
+    }
+    world.run(seconds(60));
+    let addresses: Vec<_> = world.hosts.iter().filter_map(Host::address).collect();
+    let distinct: BTreeSet<_> = addresses.iter().collect();
+    assert_eq!((addresses.len(), distinct.len()), (12, 12));
+    for host in (0..world.hosts.len()).filter(|host| host % 3 != 1) {
+        assert!(world.pass(host, 7));
+        world.end(host, true);
+    }
+    world.run(seconds(130));
+    let [starts, stops] = [START, STOP].map(|status| world.server.sessions(status));
+    // A controller that begins again has lost the records that waited.
+    if !has_restarts {
+        assert_eq!(starts, stops, "they balance");
+        let told = world.server.records.iter().filter(|((_, status), _)| *status == STOP);
+        let told: u64 = told.map(|(_, record)| record.octets.iter().sum::<u64>()).sum();
+        assert_eq!(told, world.gateway.passed, "volumes are what passed");
+    }
+}

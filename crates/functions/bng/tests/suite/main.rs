@@ -1,0 +1,7 @@
+//! A gateway between two ports of a test: what becomes of frames, and how state changes.
+
+mod changes;
+mod control;
+mod forwarding;
+mod gateway;
+mod services;

@@ -1,0 +1,69 @@
+//! Queues: frames that pass, that wait and leave later, that find no room, and that go with their
+//! session.
+
+use function_bng::Update;
+use function_bng::config::{Name, Node, Profile, Queue, Session};
+use function_bng::gateway::CORE;
+use units::BytesPerSec;
+use wire::ipv4;
+
+use super::build;
+use super::steps::{Sample, VISITOR, plain};
+
+/// One visitor after the other, with a rate of its queues, of itself, of its access node.
+pub(super) fn queues(sample: &mut Sample) {
+    let classes: Vec<Name> = sample.config.classes.iter().map(|class| class.name).collect();
+    let most = sample.config.session_queues as usize;
+    let queue = |(level, &class): (usize, &Name)| Queue {
+        class,
+        rate: None,
+        burst: 1000,
+        level: level as u8,
+        weight: 1,
+        depth_bytes: 2048,
+        codel: false,
+    };
+    let queues: Vec<Queue> = classes.iter().enumerate().map(queue).take(most).collect();
+    let rate = Some(BytesPerSec(10_000.0));
+    let of_queue = queues.iter().map(|&queue| Queue { rate, ..queue }).collect();
+    let profiles = [
+        Profile { queues: of_queue, overhead_bytes: 24, ..plain(QUEUED) },
+        Profile { queues: queues.clone(), down_rate: rate, down_burst: 900, ..plain(QUEUED) },
+        Profile { queues, ..plain(QUEUED) },
+    ];
+    let node = Node { name: NODE, up_rate: None, down_rate: rate, burst: 800, weight: 1 };
+    sample.update(Update::AddNode(node));
+    for (number, profile) in profiles.into_iter().enumerate() {
+        sample.update(Update::AddProfile(profile));
+        for session in sample.visitors() {
+            let node = (number == 2).then_some(NODE);
+            sample.update(Update::ChangeSession(Session { profile: QUEUED, node, ..session }));
+            many(sample, &session);
+            sample.wait(1);
+            sample.wait(1);
+            many(sample, &session);
+            sample.update(Update::RemoveSession { number: session.number });
+            sample.wait(3);
+            sample.update(Update::AddSession(session));
+        }
+        sample.update(Update::RemoveProfile { name: QUEUED });
+    }
+    sample.update(Update::RemoveNode { name: NODE });
+    for session in sample.visitors() {
+        sample.update(Update::SetProfile { number: session.number, profile: VISITOR });
+    }
+}
+
+/// Frames of several classes at once: the first ones pass, others wait, and some find no room.
+fn many(sample: &mut Sample, session: &Session) {
+    for dscp in [0, 0, 46, 0, 10, 46, 0, 0, 0, 0, 46] {
+        let Some(own) = session.ipv4 else { continue };
+        let mut packet = build::udp(build::server(true), own.into(), 500);
+        model_kit::build::set(ipv4::offset::DSCP_ECN, dscp << 2)(&mut packet);
+        let frame = build::down(&sample.config, &packet);
+        sample.frame_at_once(CORE, "a frame near a rate", frame);
+    }
+}
+
+const QUEUED: Name = Name::new("visitor-queued");
+const NODE: Name = Name::new("visitors");

@@ -56,7 +56,7 @@ impl Services {
                 cells: config.buffer_kib * CELLS_OF_KIB,
                 frame_bytes_max: FRAME_BYTES_MAX.max(config.access_mtu.saturating_add(HEADERS)),
             };
-            let mut queues = Scheduler::new(sizes, ticks_per_s).map_err(memory("queues"))?;
+            let mut queues = Scheduler::new(sizes, ticks_per_s, now).map_err(memory("queues"))?;
             set_port(&mut queues, &config.port_queues, now).map_err(|why| SetupError::Table {
                 what: "the port's queues",
                 why: why.to_string(),

@@ -44,6 +44,7 @@ impl Model {
                 }
                 was_there
             }
+            Update::TellUsage { number } => self.sessions.get(*number).is_some(),
             Update::SetProfile { number, profile } => {
                 let found = self.sessions.get(*number);
                 let session = found.filter(|_| self.profiles.contains_key(profile));

@@ -118,6 +118,12 @@ impl Sample {
 
 /// Discovery, sessions that are there and not, and what of them is for the control plane.
 pub(super) fn pppoe(sample: &mut Sample) {
+    discovery(sample);
+    frames_of_sessions(sample);
+}
+
+/// What begins and ends sessions, and what only servers say of that.
+fn discovery(sample: &mut Sample) {
     let (config, session) = (sample.config.clone(), sample.pppoe);
     let Some(Pppoe { id, .. }) = session.pppoe else { return };
     const DISCOVERY: u16 = 0x8863;
@@ -147,6 +153,12 @@ pub(super) fn pppoe(sample: &mut Sample) {
         ("a header of discovery cut short", short),
     ];
     frames.into_iter().for_each(|(about, frame)| sample.access(about, frame));
+}
+
+/// Frames of the visitor's session and of others.
+fn frames_of_sessions(sample: &mut Sample) {
+    let (config, session) = (sample.config.clone(), sample.pppoe);
+    let Some(Pppoe { id, .. }) = session.pppoe else { return };
     let packet = packet_of(session.ipv4);
     let content = pppoe_frame(0, id, PPP_IPV4, &packet);
     let edit = |at: usize, value: u16| {

@@ -4,6 +4,7 @@ mod bgp_wire;
 mod bulk;
 mod commands;
 mod exabgp;
+mod first_bng;
 mod first_nat;
 mod first_router;
 #[expect(dead_code, reason = "the tests of the host use more of it")]

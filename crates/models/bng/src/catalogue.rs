@@ -183,7 +183,7 @@ pub fn list(number: u32, rules: u32) -> List {
 
 fn denied(list: u32, place: u32) -> Rule {
     let net = |address: IpAddr, len| Some(Matched::Network(Net { address, len }));
-    let host = Ipv4Addr::from_bits(0xc633_0000 | list.wrapping_mul(131) + place & 0xffff);
+    let host = Ipv4Addr::from_bits(0xc633_0000 | ((list.wrapping_mul(131) + place) & 0xffff));
     let [four, six] = [Ipv4Addr::new(203, 0, 113, 0).into(), DOCUMENTATION.into()];
     let (source, destination) = match place % 4 {
         0 => (Some(Matched::Subscriber), net(four, 24)),

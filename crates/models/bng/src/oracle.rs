@@ -214,7 +214,8 @@ impl Model {
             };
         };
         let is_neighbour = |address| matches!(address, IpAddr::V6(one) if is_link_local(one));
-        if !lists::has(&session, packet.source) && !(is_own && is_neighbour(packet.source)) {
+        let may_ask = is_own && is_neighbour(packet.source);
+        if !may_ask && !lists::has(&session, packet.source) {
             return Err("spoofed-source");
         }
         if is_own {
@@ -252,14 +253,14 @@ impl Model {
         };
         let content = lengths::clamped(packet.after_a_hop().bytes, self.config.mss_clamp);
         if !is_long {
-            return self.to_hop(hop, ether_type, &content, now);
+            return self.send_to_hop(hop, ether_type, &content, now);
         }
         let pieces = lengths::pieces(&content, mtu);
         for piece in &pieces[1..] {
-            let leaving = self.to_hop(hop, ether_type, piece, now);
+            let leaving = self.send_to_hop(hop, ether_type, piece, now);
             self.made.push(leaving.unwrap_or_else(Expected::Drop));
         }
-        self.to_hop(hop, ether_type, &pieces[0], now)
+        self.send_to_hop(hop, ether_type, &pieces[0], now)
     }
 
     /// A frame from the Internet's side: of which VRF, for this station, of a type it knows.
@@ -324,7 +325,7 @@ impl Model {
         let pieces = if is_long { lengths::pieces(&content, mtu) } else { vec![content] };
         let mut verdicts = Vec::new();
         for piece in &pieces {
-            verdicts.push(self.to_line(&session, (&profile, place), piece, now));
+            verdicts.push(self.send_to_line(&session, (&profile, place), piece, now));
         }
         let beside = verdicts.split_off(1).into_iter();
         self.made.extend(beside.map(|one| one.unwrap_or_else(Expected::Drop)));
@@ -332,7 +333,7 @@ impl Model {
     }
 
     /// A packet leaves by the queue of its class.
-    fn to_line(
+    fn send_to_line(
         &mut self,
         session: &Session,
         (profile, place): (&Profile, Option<usize>),
@@ -375,7 +376,13 @@ impl Model {
     }
 
     /// A packet leaves to a next hop, or waits until that has answered.
-    fn to_hop(&mut self, hop: NextHop, ether_type: u16, packet: &[u8], now: Duration) -> Judgement {
+    fn send_to_hop(
+        &mut self,
+        hop: NextHop,
+        ether_type: u16,
+        packet: &[u8],
+        now: Duration,
+    ) -> Judgement {
         let mac = match hop.mac {
             Some(mac) => mac.0,
             None => self.station_of(hop, ether_type, packet, now)?,

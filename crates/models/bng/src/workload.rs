@@ -128,7 +128,7 @@ impl Subscribers {
     fn next_profile(&self, number: u64) -> Change<Update> {
         let bits = self.event_random.at(number);
         let subscriber = below((bits >> 32) as u32, self.section.generated.subscribers);
-        let profile = if bits % 2 == 0 { PROFILE } else { OTHER_PROFILE };
+        let profile = if bits.is_multiple_of(2) { PROFILE } else { OTHER_PROFILE };
         let update = Update::SetProfile { number: subscriber + 1, profile };
         Change { subject: Kind::Profile.subject(subscriber), steering: None, update }
     }

@@ -190,7 +190,7 @@ fn is_session(session: &Session) -> bool {
         .pppoe
         .is_none_or(|pppoe| (1..=0xfffe).contains(&pppoe.id) && (576..=9000).contains(&pppoe.mru));
     let mac = session.mac.0;
-    let is_station = mac != MacAddr::ZERO && mac.0[0] % 2 == 0;
+    let is_station = mac != MacAddr::ZERO && mac.0[0].is_multiple_of(2);
     let is_host = |address: IpAddr| match address {
         IpAddr::V4(address) => {
             let is_all_or_none = [0, u32::MAX].contains(&address.to_bits());

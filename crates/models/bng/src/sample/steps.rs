@@ -162,7 +162,7 @@ pub(super) fn visitor(section: &Section, line: Line, number: u32) -> Session {
         mac: Mac(MacAddr([0x02, 0xee, 0, 0, 0, number as u8])),
         pppoe: None,
         ipv4: Some(Ipv4Addr::new(172, 16, 0, number as u8 + 1)),
-        na: Some(Ipv6Addr::from_bits(0x3fff_0e00 << 96 | 1 + of_it)),
+        na: Some(Ipv6Addr::from_bits((0x3fff_0e00 << 96) | (1 + of_it))),
         slaac: prefix(0x3fff_0e01 << 96 | of_it << 64, 64),
         delegated: prefix(0x3fff_0e02 << 96 | of_it << 68, 60),
         profile: VISITOR,

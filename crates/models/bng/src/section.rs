@@ -93,7 +93,7 @@ pub enum Stack {
     Ipv4,
     /// IPv6 alone.
     Ipv6,
-    /// Both.
+    /// IPv4 and IPv6.
     Dual,
 }
 

@@ -153,7 +153,9 @@ impl Pipeline {
             let slot = self.way.down.as_slice()[index];
             let packet = self.way.packets[usize::from(slot)];
             let before = usize::from(packet.at) - ethernet::HEADER_LEN;
-            if let Some(frame) = batch.frame_mut(slot).get_mut(before..) {
+            // What follows the packet is padding, and no part of a segment.
+            let end = usize::from(packet.at) + usize::from(packet.len);
+            if let Some(frame) = batch.frame_mut(slot).get_mut(before..end) {
                 self.rewrite(&packet, NO_MARK, frame);
             }
             let number = self.way.session[usize::from(slot)];

@@ -1,8 +1,8 @@
 //! What a byte costs at a rate, in time: what all token buckets here go by that are kept as a time.
 //!
 //! Times are in units of 1/64 tick of the caller's clock, so that the cost of a short frame at a
-//! high rate is not rounded to nothing. It deliberately holds no state: what a bucket remembers, and
-//! which side of the burst it counts from, is each bucket's own.
+//! high rate is not rounded to nothing. It deliberately holds no state: what a bucket remembers,
+//! and which side of the burst it counts from, is each bucket's own.
 
 use zerocopy::FromZeros;
 

@@ -2,8 +2,8 @@
 //!
 //! Sessions of IPoE go on, with their addresses and volumes: a client that renews is told that its
 //! lease is not known, begins anew and gets the same address; one that does not within a lease's
-//! time is gone. Sessions of PPPoE cannot: what was negotiated is not known. Their hosts are told, and
-//! dial again.
+//! time is gone. Sessions of PPPoE cannot: what was negotiated is not known. Their hosts are told,
+//! and dial again.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;

@@ -63,8 +63,8 @@ pub struct Pool {
     pub name: Name,
     /// What the units of the pool are.
     pub kind: PoolKind,
-    /// The whole range: `10.1.0.0/16`, `2001:db8::/40`. Of more than 16,777,216 units the first ones are
-    /// given.
+    /// The whole range: `10.1.0.0/16`, `2001:db8::/40`. Of more than 16,777,216 units the first
+    /// ones are given.
     pub prefix: Prefixed<IpAddr>,
     /// Length of a unit of `delegated`, /32 to /64.
     #[serde(default = "delegated_length")]

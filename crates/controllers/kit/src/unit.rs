@@ -45,8 +45,8 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
     fn claims(config: &Self::Config) -> Vec<&'static str>;
 
     /// The punt reasons of the function, by their names, whose frames come to this controller
-    /// ([`Event::Punted`]) and not to the host's interfaces. Two controllers that take one do not go
-    /// together.
+    /// ([`Event::Punted`]) and not to the host's interfaces. Two controllers that take one do not
+    /// go together.
     fn takes(config: &Self::Config) -> Vec<&'static str> {
         let _ = config;
         Vec::new()

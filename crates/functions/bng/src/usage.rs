@@ -1,8 +1,8 @@
 //! What sessions have used, as events for a control plane: when it asks, and when a session ends.
 //!
-//! Four events tell a session's volumes: up and down of IPv4, up and down of IPv6. The detail of one
-//! has which of these it is, then its packets and its bytes, the upper halves first. The worker asks
-//! for events only while there is room for them, so none is lost on the way.
+//! Four events tell a session's volumes: up and down of IPv4, up and down of IPv6. The detail of
+//! one has which of these it is, then its packets and its bytes, the upper halves first. The worker
+//! asks for events only while there is room for them, so none is lost on the way.
 
 use std::collections::VecDeque;
 

@@ -50,13 +50,9 @@ impl Oracle for Model {
     type Update = Change;
 
     fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected {
-        let inside = match self.come_out(port, frame) {
+        let judged = match self.come_out(port, frame) {
             Some(Err(())) => return Expected::Drop("unknown-tunnel"),
-            Some(Ok(inside)) => Some(inside),
-            None => None,
-        };
-        let judged = match inside {
-            Some((number, inner)) => self.judge_at(number, &inner, now),
+            Some(Ok((number, inner))) => self.judge_at(number, &inner, now),
             None => self.judge(port, frame, now),
         };
         // A tunnel is as the frame found it: what it sets free goes by what it says.

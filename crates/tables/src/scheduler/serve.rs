@@ -57,8 +57,8 @@ impl Scheduler {
         prefetch_at(&self.tree.queues, queue as usize);
     }
 
-    /// Asks the processor to fetch what a frame of a queue that was fetched touches: the queue's last
-    /// frame, or what is above the queue, of which a frame that passes needs one line.
+    /// Asks the processor to fetch what a frame of a queue that was fetched touches: the queue's
+    /// last frame, or what is above the queue, of which a frame that passes needs one line.
     #[inline]
     pub fn prefetch_above(&self, queue: u32) {
         let Some(line) = self.tree.queues.get(queue as usize) else { return };

@@ -6,8 +6,9 @@
 //!                     └───────────────┘     its quantum, and b is the first
 //! ```
 //! Whoever leaves a ring has no deficit when it comes back, but a debt stays: else a sender that
-//! empties its queue each time would send more than its weight. A quantum is at least what the longest frame counts for, so whoever is in a ring has a deficit
-//! above zero, and each turn sends a frame.
+//! empties its queue each time would send more than its weight. A quantum is at least what the
+//! longest frame counts for, so whoever is in a ring has a deficit above zero, and each turn sends
+//! a frame.
 
 use zerocopy::FromZeros;
 

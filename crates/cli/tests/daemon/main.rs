@@ -1,6 +1,7 @@
 //! `plumbline run` as a process of its own, between interfaces of a network namespace.
 
 mod bgp_wire;
+mod bng_radius;
 mod bulk;
 mod commands;
 mod exabgp;
@@ -29,6 +30,8 @@ mod openbgpd;
 mod pages;
 mod path_failure;
 mod provider_edges;
+#[path = "../../../host/tests/suite/radius_server.rs"]
+mod radius_server;
 mod real_hosts;
 mod reflector_orders;
 mod reflector_tables;

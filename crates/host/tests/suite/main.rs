@@ -35,6 +35,8 @@ mod pppoe;
 
 mod probe;
 
+mod radius_server;
+
 mod raw;
 
 mod streams;

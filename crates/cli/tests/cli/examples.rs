@@ -70,7 +70,7 @@ fn whole(example: &str) -> Value {
         {
             (_, Some(ports)) => ports.iter().map(|port| port["name"].clone()).collect(),
             (Some("cgnat"), None) => vec!["inside".into(), "outside".into()],
-            (Some("mobile-gateway"), None) => vec!["access".into(), "core".into()],
+            (Some("mobile-gateway" | "bng"), None) => vec!["access".into(), "core".into()],
             _ => vec!["downlink".into(), "uplink".into()],
         };
         let others = function["interfaces"].as_array().into_iter().flatten();

@@ -109,7 +109,7 @@ impl Model {
     }
 
     /// A session is another one: where its profile or its node is another one, its policers begin
-    /// anew, and its queues with nothing to spend; what waits goes on waiting.
+    /// anew, and its queues with nothing to spend and what they owed; what waits goes on waiting.
     fn renew(&mut self, session: Session, now: Duration) {
         let number = session.number;
         let before = self.sessions.get(number);
@@ -120,7 +120,7 @@ impl Model {
         if (before.profile, before.node) != (session.profile, session.node) {
             let node = session.node.and_then(|name| self.nodes.get(&name));
             self.policers.renew(number);
-            self.queues.renew(number, (earlier.queues.len(), profile, node), now);
+            self.queues.renew(number, (earlier, profile, node), now);
         }
     }
 

@@ -145,19 +145,28 @@ impl Queues {
         });
     }
 
-    /// A session that had so many queues has those of a profile behind a node: what was there has
-    /// nothing to spend, and what waits in queues that are there no more is dropped.
+    /// A session of a profile has another one behind a node: what was there has nothing to spend,
+    /// and owes the bytes that it owed; what waits in queues that are there no more is dropped.
     pub fn renew(
         &mut self,
         session: u32,
-        (queues, profile, node): (usize, &Profile, Option<&Node>),
+        (before, profile, node): (&Profile, &Profile, Option<&Node>),
         now: Duration,
     ) {
+        let queues = before.queues.iter().zip(&profile.queues);
+        let of_queue = |(place, (was, is)): (usize, (&Queue, &Queue))| {
+            (Of::Queue(session, place), was.rate, is.rate)
+        };
+        let of_session = (Of::Session(session), before.down_rate, profile.down_rate);
+        let rates: Vec<_> = queues.enumerate().map(of_queue).chain([of_session]).collect();
+        let owed = rates.into_iter().map(|(of, was, is)| {
+            let late = self.ready_at.get(&of).map_or(0, |&ready_at| ready_at - exact(now)).max(0);
+            let part = was.zip(is).map_or(0.0, |(was, is)| was.0 / is.0);
+            (of, exact(now) + (late as f64 * part).round() as i128)
+        });
+        let owed: Vec<_> = owed.collect();
         self.forget(session);
-        self.ready_at.insert(Of::Session(session), exact(now));
-        for place in 0..queues.min(profile.queues.len()) {
-            self.ready_at.insert(Of::Queue(session, place), exact(now));
-        }
+        self.ready_at.extend(owed);
         self.waiting
             .retain(|(number, place), _| *number != session || *place < profile.queues.len());
         for (place, queue) in profile.queues.iter().enumerate() {

@@ -20,7 +20,7 @@ use wire::MacAddr;
 use crate::frames::{kinds, sample_frames};
 
 /// Most frames for each kind of router.
-const CASES: usize = 20_000;
+const CASES: usize = 60_000;
 const SEED: u64 = 0x91f5_0008;
 const FRAME_LEN_MAX: usize = 2014;
 

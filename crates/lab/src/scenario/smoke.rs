@@ -155,7 +155,8 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
 /// The largest numbers of what a function holds and its traffic makes.
 const LITTLE: &[(&str, u64)] = &[
     ("user", 10_000),
-    ("subscribers", 10_000),
+    // As many as the clients of the NATs that are measured.
+    ("subscribers", 20_000),
     ("upstream-table-size", 2_000),
     ("downstream-table-size", 2_000),
     ("upstream-l3-table-size", 10_000),

@@ -208,6 +208,11 @@ impl ExactPolicer {
         }
     }
 
+    /// Takes over what another one like it has in its buckets, whose clock may be another one.
+    pub fn charge_as(&mut self, other: &ExactPolicer) {
+        self.tokens = other.tokens;
+    }
+
     /// The colour of a frame; it is charged for it.
     pub fn mark(&mut self, now: u64, length_bytes: u32, colour: Colour) -> Colour {
         let colour = self.judge(now, length_bytes, colour);

@@ -118,6 +118,18 @@ impl Subscriber {
     }
 }
 
+/// The numbers of subscribers that may have an address, of which the wrong ones have another.
+pub(crate) fn candidates(address: IpAddr) -> [u32; 2] {
+    match address {
+        IpAddr::V4(address) => [address.to_bits().wrapping_sub(SUBSCRIBERS_IPV4), u32::MAX],
+        IpAddr::V6(address) => {
+            let bits = address.to_bits();
+            let of_na = (bits as u32).wrapping_sub(SUBSCRIBERS_NA as u32);
+            [of_na, (bits >> (128 - DELEGATED_LEN)) as u32 & 0xff_ffff]
+        }
+    }
+}
+
 /// A host of a server's IPv4 network.
 #[inline(always)]
 pub fn server_ipv4(number: u32) -> u32 {
@@ -235,7 +247,7 @@ pub(crate) const VLANS: u32 = 4094;
 /// Customers' VLANs within one of the service.
 pub(crate) const CUSTOMER_VLANS: u32 = 4000;
 /// Identifiers of sessions of PPPoE, from 1 on.
-const PPPOE_IDS: u32 = 65_534;
+pub(crate) const PPPOE_IDS: u32 = 65_534;
 
 const SUBSCRIBERS_IPV4: u32 = 10 << 24 | 1 << 8;
 const SUBSCRIBERS_NA: u128 = 0x3fff_0100 << 96 | 0x1000;

@@ -3,8 +3,8 @@
 //! It reads a frame byte by byte in the order of its headers, the first thing wrong names the drop
 //! reason, and everything it sends it builds anew, checksums recomputed. It shares with the
 //! function the configuration and the changes; of the tables their slow twins. Generated sessions
-//! are computed when somebody asks for them, so that it costs the same with a million of them; what
-//! changed is remembered. Deliberately absent: speed.
+//! are computed when somebody asks for them, so that a million of them take no memory; what changed
+//! is remembered. Deliberately absent: speed, and Controlled Delay.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -94,6 +94,10 @@ impl Oracle for Model {
             _ => self.down(frame, now),
         };
         judged.unwrap_or_else(Expected::Drop)
+    }
+
+    fn charge_as(&mut self, other: &Model) {
+        self.policers.charge_as(&other.policers);
     }
 
     fn made(&mut self, now: Duration) -> Vec<Expected> {

@@ -365,3 +365,18 @@ fn a_change_fills_common_buckets_once() {
     }
     assert_eq!(drain(&mut workers), 80);
 }
+
+#[test]
+fn an_exact_one_takes_over_what_another_has_spent_and_keeps_its_own_clock() {
+    let [mut early, mut late] =
+        [(); 2].map(|()| ExactPolicer::new(2698, false, [100; 2], [300; 2], 1000, 0));
+    assert_eq!(early.mark(0, 300, Colour::Green), Colour::Green);
+    assert_eq!(late.mark(10_000, 100, Colour::Green), Colour::Green);
+    late.charge_as(&early);
+    // Its ten seconds are over already, and are worth nothing a second time.
+    assert_eq!(late.mark(10_000, 100, Colour::Green), Colour::Red);
+    assert_eq!(late.mark(11_000, 100, Colour::Green), Colour::Green);
+    early.charge_as(&late);
+    assert_eq!(early.mark(900, 100, Colour::Green), Colour::Red);
+    assert_eq!(early.mark(1000, 100, Colour::Green), Colour::Green);
+}

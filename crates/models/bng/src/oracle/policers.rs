@@ -77,6 +77,13 @@ impl Policers {
         }
     }
 
+    /// Takes over what is in the buckets; each goes on by its own clock.
+    pub fn charge_as(&mut self, other: &Policers) {
+        for (of, exact) in &mut self.all {
+            other.all.get(of).into_iter().for_each(|other| exact.charge_as(other));
+        }
+    }
+
     /// The policers of a session are set anew.
     pub fn renew(&mut self, session: u32) {
         self.all.retain(|of, _| match *of {

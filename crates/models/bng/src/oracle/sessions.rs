@@ -9,7 +9,7 @@ use function_bng::config::{Line, Name, Session};
 use wire::MacAddr;
 
 use super::lists::{covers, has};
-use crate::catalogue::Subscriber;
+use crate::catalogue::{self, PPPOE_IDS, Subscriber};
 use crate::section::Section;
 
 /// Sessions by number.
@@ -17,7 +17,7 @@ pub(super) struct Sessions {
     section: Section,
     /// Sessions that are not as generated any more, and None for those that ended.
     changed: BTreeMap<u32, Option<Session>>,
-    /// How many sessions name a profile, list or node, where that differs from what is generated.
+    /// Sessions have numbers from 1 to this.
     capacity: u32,
     line_sessions: u32,
 }
@@ -52,7 +52,7 @@ impl Sessions {
     pub fn of_pppoe(&self, line: Line, id: u16) -> Option<Session> {
         let is_it = |one: &Session| one.line == line && one.pppoe.is_some_and(|one| one.id == id);
         let first = u32::from(id).wrapping_sub(1);
-        let numbers = (first..self.section.generated.subscribers).step_by(65_534);
+        let numbers = (first..self.section.generated.subscribers).step_by(PPPOE_IDS as usize);
         self.find(numbers, is_it)
     }
 
@@ -69,7 +69,7 @@ impl Sessions {
         };
         let its = |one: &&Session| one.vrf == vrf && has(one, address);
         let changed = self.changed.values().flatten().filter(its).copied();
-        let generated = self.computed(candidates(address)).filter(|one| its(&one));
+        let generated = self.computed(catalogue::candidates(address)).filter(|one| its(&one));
         changed.chain(generated).max_by_key(len)
     }
 
@@ -108,7 +108,7 @@ impl Sessions {
                     }
                     && one.number != session.number
             };
-            self.find(candidates(address), is_it)
+            self.find(catalogue::candidates(address), is_it)
         };
         let prefixes = [session.slaac, session.delegated].into_iter().flatten();
         let mut of_prefixes = prefixes.map(|prefix| {
@@ -116,7 +116,7 @@ impl Sessions {
                 let its = [one.slaac, one.delegated].contains(&Some(prefix));
                 one.vrf == session.vrf && its && one.number != session.number
             };
-            self.find(candidates(prefix.address.into()), is_it)
+            self.find(catalogue::candidates(prefix.address.into()), is_it)
         });
         !is_other(by_line)
             && !hosts.into_iter().any(|address| at(address).is_some())
@@ -127,7 +127,8 @@ impl Sessions {
     pub fn is_full(&self, line: Line, number: u32) -> bool {
         let is_there = |one: &Session| one.line == line && one.number != number;
         let changed = self.changed.values().flatten().copied();
-        let generated = self.computed(0..self.section.generated.subscribers);
+        let on_line = |number: &u32| Subscriber::new(&self.section, *number).line == line;
+        let generated = self.computed((0..self.section.generated.subscribers).filter(on_line));
         let count = changed.chain(generated).filter(is_there).count();
         count >= self.line_sessions as usize
     }
@@ -144,17 +145,5 @@ impl Sessions {
 
     pub fn set(&mut self, number: u32, session: Option<Session>) {
         self.changed.insert(number, session);
-    }
-}
-
-/// The numbers from 0 on of generated subscribers that may have an address.
-fn candidates(address: IpAddr) -> [u32; 2] {
-    match address {
-        IpAddr::V4(address) => [address.to_bits().wrapping_sub(0x0a00_0100), u32::MAX],
-        IpAddr::V6(address) => {
-            let bits = address.to_bits();
-            let of_na = (bits as u32).wrapping_sub(0x1000);
-            [of_na, (bits >> 72) as u32 & 0xff_ffff]
-        }
     }
 }

@@ -117,9 +117,13 @@ impl Services {
         }
     }
 
-    /// Takes over what is in the buckets of policers.
+    /// Takes over what is in the buckets of policers; each goes on by its own clock.
     pub fn charge_as(&mut self, other: &Services) {
-        self.policers.clone_from(&other.policers);
+        for (number, (_, exact)) in &mut self.policers {
+            if let Some((_, other)) = other.policers.get(number) {
+                exact.charge_as(other);
+            }
+        }
     }
 
     /// Whether the egress list lets a packet out by an interface.

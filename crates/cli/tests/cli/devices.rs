@@ -18,6 +18,31 @@ pub(crate) fn can_run() -> bool {
 
 /// Every verdict, and the changes between them, through the daemon's control and over real ports.
 #[test]
+fn a_broadband_gateway_as_a_daemon_passes_the_check() {
+    if !can_run() {
+        return;
+    }
+    let folder = temporary_folder();
+    for kind in ["ipoe", "pppoe"] {
+        let text = format!(
+            "function: {{name: bng, kind: {kind}}}\n\
+             device: {{name: process, ports: af-packet, idle: sleep}}\n\
+             methods: [forwarding-rate]\n"
+        );
+        write(folder.path(), "process.yaml", &text);
+        let ended = run(folder.path(), &["check", "process.yaml", "--json"]).expect(0);
+        let check = &ended.json()["cells"][0]["check"];
+        assert_eq!(check["passed"], true, "{kind}: {check}");
+        let covered = check["coverage"].as_array().expect("a list");
+        let names: Vec<&str> = covered.iter().filter_map(|one| one["name"].as_str()).collect();
+        for name in ["forward-access", "forward-core", "queued", "rate-exceeded", "spoofed-source"]
+        {
+            assert!(names.contains(&name), "{kind}: {names:?}");
+        }
+    }
+}
+
+#[test]
 fn the_daemon_passes_the_check_over_each_kind_of_port() {
     if !can_run() {
         return;

@@ -36,6 +36,7 @@ use crate::tester::foreign::is_talk;
 
 mod first;
 mod left_out;
+mod made;
 mod oracles;
 mod reports;
 mod sessions;
@@ -131,17 +132,6 @@ impl<N: Model> Walk<'_, N> {
         [still, self.oracles.flowing.expect(port, frame, self.begun.elapsed())]
     }
 
-    fn wait(&mut self, time: Duration) {
-        if time > PAUSE_MAX {
-            self.left_out.pauses += 1;
-            return;
-        }
-        self.simulated += time;
-        self.expect_silence("a frame before the pause", time);
-        let made = self.made();
-        self.expect_made("after a pause", made);
-    }
-
     fn update(&mut self, update: &UpdateOf<N>) {
         let expected = self.oracles.still.apply(update, self.simulated);
         self.oracles.flowing.apply(update, self.begun.elapsed());
@@ -154,55 +144,6 @@ impl<N: Model> Walk<'_, N> {
         }
         let made = self.made();
         self.expect_made("a change", made);
-    }
-
-    /// Returns both oracles' verdicts on the frames that were generated since the last call.
-    fn made(&mut self) -> [Vec<Expected>; 2] {
-        let still = self.oracles.still.made(self.simulated);
-        [still, self.oracles.flowing.made(self.begun.elapsed())]
-    }
-
-    /// Waits for the frames that were generated because of a change or a pause.
-    fn expect_made(&mut self, about: &str, made: [Vec<Expected>; 2]) {
-        if made.iter().any(|made| !made.is_empty()) {
-            let which = self.expect_all(about, &made);
-            made[which].iter().for_each(|made| self.comparison.made(made));
-        }
-    }
-
-    /// Waits for all frames of one oracle's list, in any order because they may leave by several
-    /// ports; returns which oracle's list matched if the oracles disagree.
-    fn expect_all(&mut self, about: &str, all: &[Vec<Expected>; 2]) -> usize {
-        let wanted = all.each_ref().map(|all| forwarded(all));
-        let mut open = wanted.clone();
-        let mut got = Vec::new();
-        while open.iter().any(|open| !open.is_empty()) {
-            let patience = match open.iter().any(Vec::is_empty) {
-                true => EITHER,
-                false => self.patience(),
-            };
-            let next = self.exchange.receive(patience, |(port, frame)| {
-                open.iter().flatten().any(|one| fits(port, frame, one))
-            });
-            let Some((port, frame)) = next else { break };
-            for open in &mut open {
-                if let Some(index) = open.iter().position(|one| fits(port, &frame, one)) {
-                    open.remove(index);
-                }
-            }
-            got.push(Expected::Forward { port, frame });
-        }
-        let fits = |which: &usize| open[*which].is_empty() && wanted[*which].len() == got.len();
-        let fitting = (0..2).find(fits);
-        if let Some(which) = fitting.filter(|_| wanted[0] != wanted[1]) {
-            self.oracles.agree(which);
-        }
-        fitting.unwrap_or_else(|| {
-            let [expected, got] = [&wanted[0], &got].map(|all| self.comparison.describe_all(all));
-            self.comparison.mismatch(about.to_owned(), expected, got);
-            self.give_up(&open[0]);
-            0
-        })
     }
 
     /// Requests a change and waits until it is in force; `None` without an acknowledgement.
@@ -375,15 +316,6 @@ impl<N: Model> Walk<'_, N> {
         }
     }
 
-    /// Checks the result of a frame that was sent, and the frames that were generated in addition.
-    fn several(&mut self, about: &str, expected: [Expected; 2], made: [Vec<Expected>; 2]) {
-        let [(a, made_a), (b, made_b)] = [(&expected[0], &made[0]), (&expected[1], &made[1])];
-        let with = |one: &Expected, made: &[Expected]| [std::slice::from_ref(one), made].concat();
-        let which = self.expect_all(about, &[with(a, made_a), with(b, made_b)]);
-        self.comparison.frame(&expected[which]);
-        made[which].iter().for_each(|made| self.comparison.made(made));
-    }
-
     /// Returns a frame that leaves although none is expected, until a frame sent after it arrives
     /// or for a limited time.
     fn nothing_but_the_next(&mut self, port: PortId) -> Option<(PortId, Vec<u8>)> {
@@ -431,16 +363,6 @@ impl<N: Model> Walk<'_, N> {
                 self.give_up(&expected);
                 None
             }
-        }
-    }
-
-    /// Lets time pass and records every frame that arrives.
-    fn expect_silence(&mut self, after: &str, time: Duration) {
-        let end = Instant::now() + time;
-        while let Some(left) = end.checked_duration_since(Instant::now()) {
-            let Some(got) = self.exchange.receive(left, |_| false) else { return };
-            let what = format!("after {after}");
-            self.comparison.mismatch(what, "nothing".into(), self.said(got));
         }
     }
 

@@ -212,8 +212,9 @@ mod tests {
         }
         // The sums of the published weights: 7 + 4 + 1, 29 and 38 of Nokia's, 63 of ADVA's.
         let sum = |name| weights_of(name).expect("known").iter().map(|w| w.1).sum::<u32>();
-        let names = ["cisco-vswitch", "nokia-pe-ipv4", "nokia-bng", "adva-vcpe-ipv4"];
-        assert_eq!(names.map(sum), [12, 29, 38, 63]);
+        let names =
+            ["cisco-vswitch", "nokia-pe-ipv4", "nokia-bng", "adva-vcpe-ipv4", "adva-vcpe-ipv6"];
+        assert_eq!(names.map(sum), [12, 29, 38, 63, 63]);
         assert_eq!(read("\"adva-vcpe-ipv4\"").expect("known").label(), "adva-vcpe-ipv4");
         assert!(read("\"nokia\"").expect_err("no such mix").contains("nokia-pe-ipv4"));
     }

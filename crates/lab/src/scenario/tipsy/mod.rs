@@ -112,7 +112,11 @@ pub(super) fn absent(key: &str, name: &str, functions: Functions) -> Option<Stri
         .iter()
         .any(|unit| unit.aliases().contains(&name) || (unit.name() == name && key != "pipeline"));
     let (_, what) = PIPELINES.iter().find(|(known, _)| *known == name && !is_ours)?;
-    Some(format!("`{name}` is {what}; Plumbline does not implement it yet"))
+    let has_another = functions.iter().any(|unit| unit.name() == name);
+    Some(match has_another {
+        true => format!("`{name}` is {what}, whose keys the function of that name does not have"),
+        false => format!("`{name}` is {what}; Plumbline does not implement it yet"),
+    })
 }
 
 /// Removes the keys of TIPSY's trace files from `traffic`.

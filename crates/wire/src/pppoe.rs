@@ -31,18 +31,21 @@ pub const TYPE_SESSION: u16 = 0x8864;
 /// Version 1 and type 1.
 pub const VERSION_TYPE: u8 = 0x11;
 
-/// Code of a frame of a session.
-pub const CODE_SESSION: u8 = 0x00;
-/// Code of an offer of an access concentrator.
-pub const CODE_PADO: u8 = 0x07;
-/// Code of a client's initiation.
-pub const CODE_PADI: u8 = 0x09;
-/// Code of a client's request.
-pub const CODE_PADR: u8 = 0x19;
-/// Code of an access concentrator's confirmation.
-pub const CODE_PADS: u8 = 0x65;
-/// Code of a termination.
-pub const CODE_PADT: u8 = 0xa7;
+/// Codes, in the order of discovery (RFC 2516 section 5).
+pub mod code {
+    /// Active Discovery Initiation: who is there?
+    pub const PADI: u8 = 0x09;
+    /// Active Discovery Offer.
+    pub const PADO: u8 = 0x07;
+    /// Active Discovery Request: a session, please.
+    pub const PADR: u8 = 0x19;
+    /// Active Discovery Session-confirmation.
+    pub const PADS: u8 = 0x65;
+    /// Active Discovery Terminate.
+    pub const PADT: u8 = 0xa7;
+    /// None of them: a packet of a session.
+    pub const SESSION: u8 = 0;
+}
 
 /// The protocol of PPP that is IPv4 (RFC 1332).
 pub const PPP_IPV4: u16 = 0x0021;
@@ -110,7 +113,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn ppp(&self) -> Option<(u16, &'a [u8])> {
         let (protocol, rest) = self.payload.split_first_chunk::<PROTOCOL_LEN>()?;
-        (self.code() == CODE_SESSION).then(|| (u16::from_be_bytes(*protocol), rest))
+        (self.code() == code::SESSION).then(|| (u16::from_be_bytes(*protocol), rest))
     }
 
     /// The header as values.
@@ -118,42 +121,6 @@ impl<'a> View<'a> {
     pub fn fields(&self) -> Fields {
         let (code, session_id) = (self.code(), self.session_id());
         Fields { code, session_id, length: self.payload.len() as u16 }
-    }
-}
-
-/// A validated packet that can be changed.
-#[derive(Debug)]
-pub struct ViewMut<'a> {
-    header: &'a mut [u8; HEADER_LEN],
-    payload: &'a mut [u8],
-}
-
-impl<'a> ViewMut<'a> {
-    /// Checks the packet like [`View::parse`], with the same errors.
-    #[inline]
-    pub fn parse(packet: &'a mut [u8]) -> Result<Self, Malformed> {
-        let len = View::parse(packet)?.payload().len();
-        let (header, rest) = packet.split_first_chunk_mut().ok_or(Malformed::Truncated)?;
-        let payload = rest.get_mut(..len).ok_or(Malformed::Truncated)?;
-        Ok(Self { header, payload })
-    }
-
-    /// Returns a read-only view of the packet.
-    #[inline]
-    pub fn as_view(&self) -> View<'_> {
-        View { header: self.header, payload: self.payload }
-    }
-
-    /// Sets the session identifier.
-    #[inline]
-    pub fn set_session_id(&mut self, session_id: u16) {
-        bytes::put_u16(self.header, offset::SESSION_ID, session_id);
-    }
-
-    /// The payload, mutable.
-    #[inline]
-    pub fn payload_mut(&mut self) -> &mut [u8] {
-        self.payload
     }
 }
 
@@ -210,7 +177,7 @@ mod tests {
     #[test]
     fn reads_every_field_and_leaves_padding() {
         let view = View::parse(&PACKET).unwrap();
-        assert_eq!((view.code(), view.session_id()), (CODE_SESSION, 0x1234));
+        assert_eq!((view.code(), view.session_id()), (code::SESSION, 0x1234));
         assert_eq!(view.payload(), [0, 0x57, 0x60, 0]);
         assert_eq!(view.ppp(), Some((PPP_IPV6, &[0x60, 0][..])));
         assert_eq!(view.fields().length, 4);
@@ -231,21 +198,11 @@ mod tests {
     #[test]
     fn discovery_and_short_payloads_have_no_protocol_of_ppp() {
         let mut packet = PACKET;
-        packet[offset::CODE] = CODE_PADI;
+        packet[offset::CODE] = code::PADI;
         assert_eq!(View::parse(&packet).unwrap().ppp(), None);
         let mut packet = PACKET;
         packet[5] = 1;
         assert_eq!(View::parse(&packet).unwrap().ppp(), None);
-    }
-
-    #[test]
-    fn changes_what_is_set_and_nothing_else() {
-        let mut packet = PACKET;
-        let mut view = ViewMut::parse(&mut packet).unwrap();
-        view.set_session_id(0xabcd);
-        view.payload_mut()[3] = 9;
-        assert_eq!(view.as_view().session_id(), 0xabcd);
-        assert_eq!(packet, [0x11, 0, 0xab, 0xcd, 0, 4, 0, 0x57, 0x60, 9, 0xaa, 0xbb]);
     }
 
     #[test]

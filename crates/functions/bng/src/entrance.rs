@@ -9,6 +9,7 @@ use stages::{arp, vlan};
 use subscribers::Key;
 use wire::bytes::{array_at, u16_at};
 use wire::icmp::v6;
+use wire::pppoe::code;
 use wire::{MacAddr, ethernet, pppoe};
 
 use super::gateway::{ACCESS, CORE, Side, Tagging};
@@ -169,9 +170,7 @@ impl Pipeline {
                 let view = batch.frame(slot).get(tagging.at..).map(pppoe::View::parse);
                 match view {
                     Some(Ok(view)) => match view.code() {
-                        pppoe::CODE_PADO | pppoe::CODE_PADS => {
-                            reasons::drop(reasons::SERVER_MESSAGE)
-                        }
+                        code::PADO | code::PADS => reasons::drop(reasons::SERVER_MESSAGE),
                         _ => {
                             self.way.note(slot, tagging.line, 0);
                             reasons::PPPOE_DISCOVERY

@@ -12,6 +12,8 @@
 //! It follows the EtherType of a frame, [`TYPE_DISCOVERY`] or [`TYPE_SESSION`]. The Length counts
 //! the payload alone; bytes behind it are padding.
 
+pub use wire::pppoe::{HEADER_LEN, TYPE_DISCOVERY, TYPE_SESSION, code};
+
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -64,31 +66,6 @@ impl<'a> Packet<'a> {
         bytes
     }
 }
-
-/// Codes of discovery.
-pub mod code {
-    /// Active Discovery Initiation: who is there?
-    pub const PADI: u8 = 0x09;
-    /// Active Discovery Offer.
-    pub const PADO: u8 = 0x07;
-    /// Active Discovery Request: a session, please.
-    pub const PADR: u8 = 0x19;
-    /// Active Discovery Session-confirmation.
-    pub const PADS: u8 = 0x65;
-    /// Active Discovery Terminate.
-    pub const PADT: u8 = 0xa7;
-    /// None of them: a packet of a session.
-    pub const SESSION: u8 = 0;
-}
-
-/// EtherType of discovery.
-pub const TYPE_DISCOVERY: u16 = 0x8863;
-
-/// EtherType of sessions.
-pub const TYPE_SESSION: u16 = 0x8864;
-
-/// Length of the header in bytes.
-pub const HEADER_LEN: usize = 6;
 
 /// Most bytes of a payload of discovery: with the header, what an Ethernet frame carries.
 pub const TAGS_LEN_MAX: usize = 1494;

@@ -37,6 +37,8 @@ use wire::MacAddr;
 
 mod question;
 
+mod leaving;
+
 pub use self::question::{Asking, Question};
 
 /// The table, and the packets that wait for it.

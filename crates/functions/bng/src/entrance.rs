@@ -357,7 +357,7 @@ impl Pipeline {
 
     /// A frame without tag leaves by `core` in the VLAN of a VRF.
     fn leave_to_core(&mut self, batch: &mut Batch, slot: Slot, vrf: u8) {
-        let tag = self.state.gateway.vlan(vrf);
+        let tag = self.state.hops.vlan(vrf);
         let is_put = tag == 0 || vlan::put_on(batch, slot, tag);
         batch.set_verdict(
             slot,

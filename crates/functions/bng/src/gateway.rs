@@ -76,8 +76,6 @@ pub struct Gateway {
     forms: [bool; 3],
     /// The type of the outer one of two tags.
     pub outer: u16,
-    /// The VLAN of each VRF towards the Internet, 0 for none.
-    vlans: Vec<u16>,
     /// The VRF of each VLAN; [`NO_VRF`] for none.
     vrfs: Box<[u8; 4096]>,
     own: Own,
@@ -109,9 +107,7 @@ impl Gateway {
         let core = Side::new(config.core_mac, &config.core_addresses);
         let mut vrfs = Box::new([NO_VRF; 4096]);
         vrfs[0] = 0;
-        let mut vlans = vec![0];
         for (number, vrf) in (1..).zip(&config.vrfs) {
-            vlans.push(vrf.vlan);
             if let Some(place) = vrfs.get_mut(usize::from(vrf.vlan)) {
                 *place = number;
             }
@@ -134,7 +130,6 @@ impl Gateway {
                 OuterTag::Service => ethernet::TYPE_SERVICE_VLAN,
                 OuterTag::Customer => ethernet::TYPE_VLAN,
             },
-            vlans,
             vrfs,
             own,
         }
@@ -146,12 +141,6 @@ impl Gateway {
         let last = address as u8;
         let seen = self.own.last_bytes[usize::from(is_ipv6)][usize::from(last / 64)];
         seen >> (last % 64) & 1 != 0 && self.own.has(address, is_ipv6)
-    }
-
-    /// The VLAN of a VRF towards the Internet, 0 for none.
-    #[inline(always)]
-    pub fn vlan(&self, vrf: u8) -> u16 {
-        self.vlans.get(usize::from(vrf)).copied().unwrap_or(0)
     }
 
     /// The line of a frame.

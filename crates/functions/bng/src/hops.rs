@@ -93,6 +93,17 @@ impl Hops {
         })
     }
 
+    /// The numbers of all VRFs.
+    pub fn vrfs(&self) -> std::ops::Range<u8> {
+        0..self.vrfs.len() as u8
+    }
+
+    /// The VLAN of a VRF towards the Internet, 0 for none.
+    #[inline(always)]
+    pub fn vlan(&self, vrf: u8) -> u16 {
+        self.vrfs.get(usize::from(vrf)).map_or(0, |(_, vlan)| *vlan)
+    }
+
     /// The number of a VRF by its name.
     pub fn vrf(&self, name: Option<Name>) -> Option<u8> {
         self.vrfs.iter().position(|(known, _)| *known == name).map(|at| at as u8)
@@ -151,7 +162,7 @@ impl Hops {
     /// Says what the MAC address of a next hop is; none while it is asked for.
     pub fn resolve(&mut self, entry: u32, mac: Option<MacAddr>) {
         let vrf = self.neighbour(entry).map_or(0, |(vrf, _)| vrf);
-        let vlan = self.vrfs.get(usize::from(vrf)).map_or(0, |(_, vlan)| *vlan);
+        let vlan = self.vlan(vrf);
         let Some(hop) = self.hops.get_mut(entry as usize) else { return };
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&mac.unwrap_or(MacAddr::ZERO).0);

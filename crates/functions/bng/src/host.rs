@@ -13,7 +13,7 @@ use std::net::IpAddr;
 
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Reason, Slot, Verdict};
-use stages::icmp_host::{self, Told};
+use stages::icmp_host::{self, Told, Trouble};
 use stages::icmpv4::Answer;
 use stages::vlan;
 use wire::{MacAddr, ethernet, protocol};
@@ -22,7 +22,6 @@ use super::gateway::{ACCESS, CORE};
 use super::line::replace_front;
 use super::pipeline::Pipeline;
 use super::reasons::{self, Tally};
-use super::trouble::Trouble;
 
 impl Pipeline {
     /// Drops a packet of a subscriber, and tells the subscriber why.
@@ -66,7 +65,7 @@ impl Pipeline {
         let packet = self.way.packets[usize::from(slot)];
         let side = &self.state.gateway.core;
         let station = (side.mac, side.says_by(packet.is_ipv6));
-        let tag = self.state.gateway.vlan(packet.vrf);
+        let tag = self.state.hops.vlan(packet.vrf);
         let Some(made) = self.tell(batch, slot, (CORE, station), trouble, now) else { return };
         let Some(frames) = self.made.as_mut() else { return };
         let frames = frames.batch_mut();
@@ -165,7 +164,7 @@ impl Pipeline {
                 })
             }
             _ => {
-                let tag = self.state.gateway.vlan(packet.vrf);
+                let tag = self.state.hops.vlan(packet.vrf);
                 tag == 0 || vlan::put_on(batch, slot, tag)
             }
         };

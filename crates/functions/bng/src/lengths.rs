@@ -7,13 +7,13 @@
 use machine::clock::Ticks;
 use packet::{Batch, Slot, Verdict};
 use stages::fragment;
+use stages::icmp_host::Trouble;
 use wire::bytes::u16_at;
 use wire::{ethernet, ipv4};
 
 use super::parse::Packet;
 use super::pipeline::Pipeline;
 use super::reasons::{self, Tally};
-use super::trouble::Trouble;
 
 impl Pipeline {
     /// Packets of subscribers that are too long.

@@ -45,8 +45,6 @@ mod host;
 
 mod limits;
 
-mod trouble;
-
 mod mtus;
 
 mod neighbours;

@@ -8,7 +8,7 @@
 //! configured address. A link is a VRF here.
 
 use machine::clock::{Clock, Ticks};
-use packet::{Made, PortId, Slot, Verdict};
+use packet::{Made, PortId, Verdict};
 use stages::hearsay::Heard;
 use stages::nd;
 use stages::neighbours::{Asking, Entry, Limits, Neighbours as Table, Question, Wanted};
@@ -23,7 +23,6 @@ use super::reasons;
 pub(super) struct Neighbours {
     table: Table,
     asking: Asking,
-    vlans: Vec<u16>,
 }
 
 impl Neighbours {
@@ -42,7 +41,6 @@ impl Neighbours {
                 ipv4: core.ipv4.first().copied(),
                 ipv6: core.ipv6.last().copied(),
             },
-            vlans: [0].into_iter().chain(config.vrfs.iter().map(|vrf| vrf.vlan)).collect(),
         }
     }
 
@@ -59,13 +57,13 @@ impl Neighbours {
         entry: u32,
         now: Ticks,
     ) -> Verdict {
-        let Neighbours { table, asking, vlans } = self;
+        let Neighbours { table, asking } = self;
         let Some((vrf, address)) = hops.neighbour(entry) else {
             return reasons::drop(reasons::UNRESOLVED);
         };
         let wanted = Wanted { link: vrf.into(), address, listed: Some(entry) };
         let packet = (came, vrf.into(), frame);
-        let waits = table.wait(packet, wanted, now, |question| ask(made, *asking, vlans, question));
+        let waits = table.wait(packet, wanted, now, |question| ask(made, *asking, hops, question));
         // Each next hop has one place at most, so that there is always one more.
         reasons::drop(if waits.is_ok() { reasons::AWAITING } else { reasons::PENDING_FULL })
     }
@@ -85,53 +83,35 @@ impl Neighbours {
         let Some(entry) = table.get(number).and_then(|one| one.listed) else { return false };
         hops.resolve(entry, Some(said.mac));
         let Some(to) = hops.get(entry) else { return false };
-        while let Some(waiting) = table.next_leaving() {
-            if let Some(slot) = made.push(waiting.port, &waiting.frame, to.verdict)
-                && let Some(header) = made.batch_mut().frame_mut(slot).first_chunk_mut::<12>()
-            {
-                *header = to.macs;
-            }
-            table.give_back(waiting);
-        }
+        table.release(made, to.macs, to.verdict);
         true
     }
 
     /// Asks again, and forgets who does not answer: whatever is due.
     pub fn tick(&mut self, (hops, made): (&mut Hops, &mut Made), now: Ticks) {
-        let Neighbours { table, asking, vlans } = self;
-        while let Some((_, entry)) = table.tick(now, |question| ask(made, *asking, vlans, question))
+        let Neighbours { table, asking } = self;
+        while let Some((_, entry)) = table.tick(now, |question| ask(made, *asking, hops, question))
         {
             if let Some(listed) = entry.listed {
                 hops.resolve(listed, None);
             }
-            drop_all(table, made);
+            table.drop_leaving(made, reasons::drop(reasons::UNRESOLVED));
         }
     }
 
     /// Forgets a next hop that was removed, by its entry.
     pub fn forget(&mut self, made: &mut Made, entry: u32) {
         self.table.forget(entry);
-        drop_all(&mut self.table, made);
+        self.table.drop_leaving(made, reasons::drop(reasons::UNRESOLVED));
     }
 }
 
-/// What waited for a neighbour that is gone is dropped.
-fn drop_all(table: &mut Table, made: &mut Made) {
-    while let Some(waiting) = table.next_leaving() {
-        made.push(waiting.port, &waiting.frame, reasons::drop(reasons::UNRESOLVED));
-        table.give_back(waiting);
-    }
-}
-
-fn ask(made: &mut Made, asking: Asking, vlans: &[u16], question: Question) {
+fn ask(made: &mut Made, asking: Asking, hops: &Hops, question: Question) {
     let mut frame = [0; nd::FRAME_LEN];
     let Some(len) = question.write(asking, &mut frame) else { return };
     let Some(slot) = made.push(CORE, &frame[..len], Verdict::Forward(CORE)) else { return };
-    tag(made, slot, vlans.get(usize::from(question.link)).copied().unwrap_or(0));
-}
-
-/// Puts the tag of a VRF on a frame that was made.
-fn tag(made: &mut Made, slot: Slot, vlan: u16) {
+    // Links are numbered as VRFs are.
+    let vlan = hops.vlan(question.link as u8);
     if vlan != 0 && !vlan::put_on(made.batch_mut(), slot, vlan) {
         made.batch_mut().set_verdict(slot, reasons::drop(reasons::TOO_LONG));
     }

@@ -9,6 +9,7 @@ use engine::{Context, Drops, Event, Function, Refusal, StageClock};
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Room, Slot};
+use stages::icmp_host::Trouble;
 use tables::lpm::NONE;
 use tables::policer::Colour;
 
@@ -22,7 +23,6 @@ use super::mtus::Lengths;
 use super::neighbours::Neighbours;
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::state::State;
-use super::trouble::Trouble;
 use super::way::{Toward, Way};
 
 /// A running gateway on one worker.

@@ -2,6 +2,7 @@
 
 use machine::clock::Ticks;
 use packet::{Batch, Slot};
+use stages::icmp_host::Trouble;
 use subscribers::{Key, Record};
 use wire::bytes::array_at;
 use wire::{MacAddr, ethernet};
@@ -10,7 +11,6 @@ use super::parse::Packet;
 use super::pipeline::Pipeline;
 use super::reasons;
 use super::state::State;
-use super::trouble::Trouble;
 use super::way::Way;
 
 impl Pipeline {

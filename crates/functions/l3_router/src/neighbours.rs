@@ -247,10 +247,7 @@ impl Neighbours {
 
     /// What waited for a neighbour that is not known any more is dropped.
     fn drop_leaving(&mut self, made: &mut Made) {
-        while let Some(waiting) = self.table.next_leaving() {
-            made.push(waiting.port, &waiting.frame, reasons::drop(reasons::UNRESOLVED));
-            self.table.give_back(waiting);
-        }
+        self.table.drop_leaving(made, reasons::drop(reasons::UNRESOLVED));
     }
 }
 

@@ -12,12 +12,12 @@
 use engine::steering::worker_of;
 use machine::clock::Ticks;
 use packet::{Batch, Slot, Verdict};
+use stages::icmp_host::Trouble;
 use wire::ethernet;
 
 use super::config::UserToUser;
 use super::gateway::towards_worker;
 use super::handed::PACKET;
-use super::host::Trouble;
 use super::lengths::From;
 use super::parse::{Addresses, Inner, parse_packet};
 use super::pipeline::Pipeline;

@@ -5,13 +5,13 @@ use engine::steering::worker_of;
 use function_kit::Shard;
 use machine::clock::Ticks;
 use packet::{Batch, Reason, Slot, Verdict};
+use stages::icmp_host::Trouble;
 use stages::reassembly::Part;
 use wire::ethernet;
 
 use super::answer::answer;
 use super::gateway::{is_worker, towards_worker};
 use super::handed::{Handed, Kind};
-use super::host::Trouble;
 use super::parse::{Addresses, Class, Inner, Question, classify, classify_ipv4};
 use super::pipeline::Pipeline;
 use super::reasons::{self, Tally};

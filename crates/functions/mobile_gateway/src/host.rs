@@ -13,50 +13,15 @@ use std::net::IpAddr;
 
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Reason, Slot, Verdict};
-use stages::icmp_host::{self, Told, is_ipv6};
+use stages::icmp_host::{self, Told, Trouble, is_ipv6};
 use stages::icmpv4::{Answer, is_host};
-use wire::{ethernet, icmp, ipv4, ipv6};
+use wire::{ethernet, ipv4, ipv6};
 
 use super::gateway::towards_worker;
 use super::handed::PACKET;
 use super::parse::{Inner, parse_packet};
 use super::pipeline::Pipeline;
 use super::reasons::{self, Tally};
-
-/// Why a packet cannot go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Its time to live ends here.
-    TimeExceeded,
-    /// There is no route.
-    NoRoute,
-    /// Nobody has the address.
-    NoHost,
-    /// It may not go there.
-    Prohibited,
-    /// It is longer than this MTU in bytes and must not be fragmented.
-    TooBig(u16),
-}
-
-impl Trouble {
-    /// What an error says of it.
-    fn message(self, is_ipv6: bool) -> icmp::Fields {
-        use icmp::{v4, v6};
-        let (kind, code, rest) = match (self, is_ipv6) {
-            (Trouble::TimeExceeded, false) => (v4::TIME_EXCEEDED, 0, 0),
-            (Trouble::NoRoute, false) => (v4::UNREACHABLE, v4::NO_ROUTE, 0),
-            (Trouble::NoHost, false) => (v4::UNREACHABLE, v4::HOST, 0),
-            (Trouble::Prohibited, false) => (v4::UNREACHABLE, v4::PROHIBITED, 0),
-            (Trouble::TooBig(mtu), false) => (v4::UNREACHABLE, v4::TOO_BIG, mtu.into()),
-            (Trouble::TimeExceeded, true) => (v6::TIME_EXCEEDED, 0, 0),
-            (Trouble::NoRoute, true) => (v6::UNREACHABLE, v6::NO_ROUTE, 0),
-            (Trouble::NoHost, true) => (v6::UNREACHABLE, v6::ADDRESS, 0),
-            (Trouble::Prohibited, true) => (v6::UNREACHABLE, v6::PROHIBITED, 0),
-            (Trouble::TooBig(mtu), true) => (v6::TOO_BIG, 0, mtu.into()),
-        };
-        icmp::Fields { kind, code, rest }
-    }
-}
 
 impl Pipeline {
     /// Drops a packet from the Internet's side, and tells its sender why.

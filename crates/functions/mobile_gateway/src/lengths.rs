@@ -12,14 +12,13 @@
 use machine::clock::Ticks;
 use packet::{Batch, Slot, Verdict};
 use stages::fragment;
-use stages::icmp_host::is_ipv6;
+use stages::icmp_host::{Trouble, is_ipv6};
 use wire::bytes::{put_u16, u16_at};
 use wire::{checksum, ethernet, ipv4};
 
 use super::config::Fragment;
 use super::exit::Exit;
 use super::gateway::ACCESS;
-use super::host::Trouble;
 use super::parse::{Addresses, Inner};
 use super::pipeline::Pipeline;
 use super::reasons::{self, Tally};

@@ -204,14 +204,7 @@ impl Neighbours {
         let Some(entry) = table.get(number).and_then(|one| one.listed) else { return false };
         state.resolve(entry, Some(said.mac));
         let to = state.next_hops[entry as usize];
-        while let Some(waiting) = table.next_leaving() {
-            if let Some(slot) = made.push(waiting.port, &waiting.frame, to.verdict)
-                && let Some(header) = made.batch_mut().frame_mut(slot).first_chunk_mut::<12>()
-            {
-                *header = to.macs;
-            }
-            table.give_back(waiting);
-        }
+        table.release(made, to.macs, to.verdict);
         true
     }
 
@@ -223,14 +216,14 @@ impl Neighbours {
             if let Some(listed) = entry.listed {
                 state.resolve(listed, None);
             }
-            drop_all(table, made);
+            table.drop_leaving(made, reasons::drop(reasons::UNRESOLVED));
         }
     }
 
     /// Forgets a neighbour that was removed, by its entry.
     pub fn forget(&mut self, made: &mut Made, entry: u32) {
         self.table.forget(entry);
-        drop_all(&mut self.table, made);
+        self.table.drop_leaving(made, reasons::drop(reasons::UNRESOLVED));
     }
 }
 
@@ -249,14 +242,6 @@ fn advertise(
     batch.frame_mut(slot).copy_from_slice(&answer);
     tallies[Tally::NdAnswered as usize] += 1;
     Verdict::Forward(batch.port(slot))
-}
-
-/// What waited for a neighbour that is gone is dropped.
-fn drop_all(table: &mut Table, made: &mut Made) {
-    while let Some(waiting) = table.next_leaving() {
-        made.push(waiting.port, &waiting.frame, reasons::drop(reasons::UNRESOLVED));
-        table.give_back(waiting);
-    }
 }
 
 fn ask(made: &mut Made, asking: Asking, question: Question) {

@@ -115,6 +115,29 @@ impl NeighbourMessage {
     }
 }
 
+/// Segments of TCP, SYNs and others, with a maximum segment size at any place among their options,
+/// or none.
+pub fn segments_with_options() -> Vec<Vec<u8>> {
+    let size = |most: u16| [&[2, 4][..], &most.to_be_bytes()].concat();
+    let options: [Vec<u8>; 8] = [
+        size(1460),
+        size(1000),
+        [&[1][..], &size(1460), &[1, 0, 0]].concat(),
+        [&[3, 3, 7][..], &size(1460), &[0]].concat(),
+        [&[0; 4][..], &size(1460)].concat(),
+        vec![2, 3, 5, 1],
+        vec![3, 9, 0, 0],
+        Vec::new(),
+    ];
+    let segment = |flags: u8, options: &Vec<u8>| {
+        let words = (5 + options.len() / 4) as u8;
+        let head = [0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, words << 4, flags, 255, 255];
+        [&head[..], &[0x12, 0x34, 0, 0], options].concat()
+    };
+    let of_flags = |flags: u8| options.iter().map(move |options| segment(flags, options));
+    [2, 18, 16].into_iter().flat_map(of_flags).collect()
+}
+
 /// A datagram without checksum.
 pub fn datagram((from, to): (u16, u16), payload: &[u8]) -> Vec<u8> {
     let mut header = [0; udp::HEADER_LEN];

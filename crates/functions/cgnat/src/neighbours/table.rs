@@ -242,10 +242,7 @@ impl Neighbours {
         {
             let hop = entry.listed.and_then(|place| self.hops.get_mut(place as usize));
             hop.into_iter().for_each(|hop| hop.mac = None);
-            while let Some(waiting) = self.table.next_leaving() {
-                made.push(waiting.port, &waiting.frame, reasons::drop(reasons::UNRESOLVED));
-                self.table.give_back(waiting);
-            }
+            self.table.drop_leaving(made, reasons::drop(reasons::UNRESOLVED));
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use model_kit::build::{add_options, packet, packet_ipv6_with, set, set_word};
+use model_kit::build::{
+    add_options, packet, packet_ipv6_with, segments_with_options, set, set_word,
+};
 use wire::bytes::put_u16;
 use wire::{ipv4, protocol};
 
@@ -177,26 +179,10 @@ fn strangers(sample: &mut Sample) {
 
 /// SYNs with a maximum segment size at any place among their options, or none, both ways.
 pub(super) fn segments(sample: &mut Sample) {
-    let size = |most: u16| [&[2, 4][..], &most.to_be_bytes()].concat();
-    let options: [Vec<u8>; 8] = [
-        size(1460),
-        size(1000),
-        [&[1][..], &size(1460), &[1, 0, 0]].concat(),
-        [&[3, 3, 7][..], &size(1460), &[0]].concat(),
-        [&[0; 4][..], &size(1460)].concat(),
-        vec![2, 3, 5, 1],
-        vec![3, 9, 0, 0],
-        Vec::new(),
-    ];
     for session in sample.visitors() {
-        for flags in [2, 18, 16] {
-            for options in &options {
-                let words = (5 + options.len() / 4) as u8;
-                let head = [0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, words << 4, flags, 255, 255];
-                let segment = [&head[..], &[0x12, 0x34, 0, 0], options].concat();
-                for own in build::addresses(&session) {
-                    both_ways(sample, &session, own, &segment);
-                }
+        for segment in segments_with_options() {
+            for own in build::addresses(&session) {
+                both_ways(sample, &session, own, &segment);
             }
         }
     }

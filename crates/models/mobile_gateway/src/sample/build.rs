@@ -5,7 +5,7 @@ use crate::catalogue::{self, User};
 use crate::section::Section;
 use function_mobile_gateway::config::Tunnel;
 pub(super) use model_kit::build::{
-    add_options, datagram, frame, mend, packet, packet_ipv6, set, set_word,
+    add_options, datagram, frame, mend, packet, packet_ipv6, segments_with_options, set, set_word,
 };
 use model_kit::build::{ether_type_of, text};
 use wire::{MacAddr, arp, ethernet, gtpu, protocol, vxlan};

@@ -5,7 +5,7 @@ use crate::catalogue;
 use wire::bytes::put_u16;
 use wire::{ipv4, protocol};
 
-use super::build::{add_options, datagram, packet, set, set_word};
+use super::build::{add_options, datagram, packet, segments_with_options, set, set_word};
 use super::steps::Sample;
 
 /// IPv4 headers in the tunnel.
@@ -48,29 +48,13 @@ pub(super) fn ipv4(sample: &mut Sample) {
 pub(super) fn syns(sample: &mut Sample) {
     let visitor = sample.visitor;
     let server = catalogue::server_ipv4(0);
-    let size = |most: u16| [&[2, 4][..], &most.to_be_bytes()].concat();
-    let options: [Vec<u8>; 8] = [
-        size(1460),
-        size(1000),
-        [&[1][..], &size(1460), &[1, 0, 0]].concat(),
-        [&[3, 3, 7][..], &size(1460), &[0]].concat(),
-        [&[0; 4][..], &size(1460)].concat(),
-        vec![2, 3, 5, 1],
-        vec![3, 9, 0, 0],
-        Vec::new(),
-    ];
-    for flags in [2, 18, 16] {
-        for options in &options {
-            let words = (5 + options.len() / 4) as u8;
-            let head = [0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, words << 4, flags, 255, 255];
-            let segment = [&head[..], &[0x12, 0x34, 0, 0], options].concat();
-            let up = packet(visitor.ipv4, server, protocol::TCP, &segment);
-            let frame = sample.make.tunnelled(&visitor, &up);
-            sample.access("a segment with options", frame);
-            let down = packet(server, visitor.ipv4, protocol::TCP, &segment);
-            let frame = sample.make.over_core(&down);
-            sample.core("a segment with options", frame);
-        }
+    for segment in segments_with_options() {
+        let up = packet(visitor.ipv4, server, protocol::TCP, &segment);
+        let frame = sample.make.tunnelled(&visitor, &up);
+        sample.access("a segment with options", frame);
+        let down = packet(server, visitor.ipv4, protocol::TCP, &segment);
+        let frame = sample.make.over_core(&down);
+        sample.core("a segment with options", frame);
     }
 }
 

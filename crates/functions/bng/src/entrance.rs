@@ -212,7 +212,8 @@ impl Pipeline {
             return self.hear_nd(batch, slot, packet, now);
         }
         let is_own = self.state.gateway.is_own(packet.destination, packet.is_ipv6);
-        if !is_mine | !(packet.is_forwarded() | is_own) {
+        let is_from_somebody = packet.is_from_host() | is_own & packet.is_from_link();
+        if !is_mine | !(packet.is_forwarded() | is_own) | !is_from_somebody {
             return batch.set_verdict(slot, reasons::drop(reasons::NOT_FORWARDED));
         }
         match is_own {

@@ -50,20 +50,23 @@ impl Packet {
         is_ipv6: false,
     };
 
-    /// Whether a host may send from and to these addresses through a router: what is not forwarded
-    /// is to a group, to nobody, to the host itself, or to another link's own addresses.
+    /// Whether a router may pass it on: what is not forwarded is to a group, to nobody, to the host
+    /// itself, or to another link's own addresses.
     #[inline(always)]
     pub fn is_forwarded(&self) -> bool {
-        match self.is_ipv6 {
-            false => {
-                let first = (self.destination >> 24) as u8;
-                (first != 0) & (first != 127) & (first < 224)
-            }
-            true => {
-                let first = (self.destination >> 112) as u16;
-                (first < 0xff00) & (first & 0xffc0 != 0xfe80) & (self.destination > 1)
-            }
-        }
+        is_host(self.destination, self.is_ipv6)
+    }
+
+    /// Whether a host beyond a router can have sent it, from an address of its own.
+    #[inline(always)]
+    pub fn is_from_host(&self) -> bool {
+        is_host(self.source, self.is_ipv6)
+    }
+
+    /// Whether a neighbour has sent it from an address of the link's own (RFC 4291 section 2.5.6).
+    #[inline(always)]
+    pub fn is_from_link(&self) -> bool {
+        self.is_ipv6 & (self.source >> 118 == 0xfe80 >> 6)
     }
 
     /// Takes one from the time to live or hop limit of the packet; the checks left none that may
@@ -138,6 +141,22 @@ pub(super) fn ipv6(frame: &[u8], at: usize) -> Result<Packet, Reason> {
         is_ipv6: true,
         ..Packet::NONE
     })
+}
+
+/// Whether an address is one that hosts have and routers know: that of no group, not of nobody, of
+/// a host itself or of a link (RFC 1812 section 5.3.7, RFC 4291 section 2).
+#[inline(always)]
+fn is_host(address: u128, is_ipv6: bool) -> bool {
+    match is_ipv6 {
+        false => {
+            let first = (address >> 24) as u8;
+            (first != 0) & (first != 127) & (first < 224)
+        }
+        true => {
+            let first = (address >> 112) as u16;
+            (first < 0xff00) & (first & 0xffc0 != 0xfe80) & (address > 1)
+        }
+    }
 }
 
 #[cold]

@@ -27,8 +27,8 @@ reasons! {
     IP_CHECKSUM = "ip-checksum",
     /// The IPv4 header has options, or IPv6 hop-by-hop options.
     IP_OPTIONS = "ip-options",
-    /// To or from a group of IP, to all of a link, or from no host; and from a link-local address
-    /// to another link.
+    /// To a group of IP or of stations, to all of a link, to no host, or to another link's own
+    /// address; and from the Internet's side also from such an address.
     NOT_FORWARDED = "not-forwarded",
     /// The time to live or hop limit ends here.
     TTL_EXPIRED = "ttl-expired",

@@ -57,8 +57,8 @@ impl Pipeline {
                 return false;
             }
             let is_to_gateway = gateway.is_own(packet.destination, packet.is_ipv6);
-            let is_link_local = packet.is_ipv6 & (packet.source >> 118 == LINK_LOCAL);
-            if !has(record, packet.source, packet.is_ipv6) && !(is_link_local & is_to_gateway) {
+            let is_asking = packet.is_from_link() & is_to_gateway;
+            if !has(record, packet.source, packet.is_ipv6) && !is_asking {
                 batch.set_verdict(slot, reasons::drop(reasons::SPOOFED_SOURCE));
                 return false;
             }
@@ -190,6 +190,3 @@ fn station_of(batch: &Batch, slot: Slot) -> MacAddr {
     let head = batch.frame(slot).first_chunk::<{ ethernet::HEADER_LEN }>();
     head.map_or(MacAddr::ZERO, |head| MacAddr(array_at(head, ethernet::offset::SOURCE)))
 }
-
-/// The first 10 bits of link-local addresses of IPv6.
-const LINK_LOCAL: u128 = 0xfe80 >> 6;

@@ -7,7 +7,6 @@
 //! is remembered. Deliberately absent: speed, and Controlled Delay.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use function_bng::Update;
@@ -40,7 +39,7 @@ mod sessions;
 use lines::Untagged;
 use lists::Lists;
 use neighbours::Neighbours;
-use packets::{Packet, is_link_local, stays_here};
+use packets::{Packet, is_of_neighbour, stays_here};
 use policers::Policers;
 use queues::{Down, Queues};
 use routes::Routes;
@@ -217,8 +216,7 @@ impl Model {
                 Err("unknown-session")
             };
         };
-        let is_neighbour = |address| matches!(address, IpAddr::V6(one) if is_link_local(one));
-        let may_ask = is_own && is_neighbour(packet.source);
+        let may_ask = is_own && is_of_neighbour(packet.source);
         if !may_ask && !lists::has(&session, packet.source) {
             return Err("spoofed-source");
         }
@@ -303,6 +301,10 @@ impl Model {
     fn route_down(&mut self, came: FromCore, packet: Packet, now: Duration) -> Judgement {
         let is_own = self.is_own(packet.destination);
         if came.to.is_multicast() || stays_here(packet.destination) && !is_own {
+            return Err("not-forwarded");
+        }
+        // A neighbour on the link may ask the gateway itself.
+        if stays_here(packet.source) && !(is_own && is_of_neighbour(packet.source)) {
             return Err("not-forwarded");
         }
         if is_own {

@@ -193,6 +193,26 @@ fn vrfs_have_addresses_and_routes_of_their_own() {
 }
 
 #[test]
+fn nobody_beyond_the_link_sends_from_an_address_that_hosts_do_not_have() {
+    let mut device = device(&config(&json!({})));
+    let sources = ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "255.255.255.255"];
+    let sources_ipv6 = ["::", "::1", "fe80::9", "ff0e::1"];
+    for source in sources.iter().chain(&sources_ipv6) {
+        let source: IpAddr = source.parse().expect("an address");
+        let targets: [IpAddr; 2] = match source {
+            IpAddr::V4(_) => [ipv4(1).into(), [192, 0, 2, 1].into()],
+            IpAddr::V6(_) => [ipv6("3fff::1").into(), ipv6("2001:db8::1").into()],
+        };
+        for target in targets {
+            let became = device.pass(CORE, &from_core(&packet(source, target, 100)), 0);
+            let is_asking = source == ipv6("fe80::9") && target == targets[1];
+            let reason = if is_asking { "local" } else { "not-forwarded" };
+            assert_eq!(became, Outcome::Dropped(reason), "{source} to {target}");
+        }
+    }
+}
+
+#[test]
 fn packets_wait_for_a_next_hop_that_is_asked_for() {
     let config = config(&json!({
         "next-hops": [{"address": "192.0.2.254"}],

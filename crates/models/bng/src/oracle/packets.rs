@@ -120,8 +120,8 @@ impl Packet {
     }
 }
 
-/// Whether an address is no destination beyond a link: of nobody, of a group, of a host itself, of
-/// all of a link, of no use yet (RFC 1812 section 5.3.7, RFC 4291 section 2).
+/// Whether an address is nobody's beyond a link, to send to or from: of nobody, of a group, of a
+/// host itself, of all of a link, of no use yet (RFC 1812 section 5.3.7, RFC 4291 section 2).
 pub(super) fn stays_here(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => matches!(address.octets()[0], 0 | 127 | 224..),
@@ -129,12 +129,13 @@ pub(super) fn stays_here(address: IpAddr) -> bool {
             address.is_unspecified()
                 || address == Ipv6Addr::LOCALHOST
                 || address.octets()[0] == 0xff
-                || is_link_local(address)
+                || is_of_neighbour(address.into())
         }
     }
 }
 
-/// RFC 4291 section 2.5.6.
-pub(super) fn is_link_local(address: Ipv6Addr) -> bool {
-    address.segments()[0] & 0xffc0 == 0xfe80
+/// Whether an address is one by which neighbours on a link speak to each other (RFC 4291 section
+/// 2.5.6).
+pub(super) fn is_of_neighbour(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(one) if one.segments()[0] & 0xffc0 == 0xfe80)
 }

@@ -6,6 +6,7 @@ use model_kit::build::{
     add_options, packet, packet_ipv6_with, segments_with_options, set, set_word,
 };
 use wire::bytes::put_u16;
+use wire::ipv6::link_local;
 use wire::{ipv4, protocol};
 
 use super::build;
@@ -147,6 +148,16 @@ pub(super) fn addresses(sample: &mut Sample) {
             six("3fff:9::1"),
             six("3fff:800:0:ffff::1"),
         ];
+        let nobodies = ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "240.0.0.1"].map(four);
+        let nobodies_ipv6 = ["::", "::1", "ff02::1", "ff0e::1:2", "fe80::9"].map(six);
+        let gateway = link_local(sample.config.core_mac).into();
+        for nobody in nobodies.into_iter().chain(nobodies_ipv6) {
+            let of_version = |address: &&IpAddr| address.is_ipv4() == nobody.is_ipv4();
+            for target in own.iter().chain([&gateway]).filter(of_version) {
+                let frame = build::down(&sample.config, &build::udp(nobody, *target, 60));
+                sample.core("from nobody beyond the link", frame);
+            }
+        }
         let neighbours = build::addresses(&other);
         for target in targets.into_iter().chain(neighbours).chain(own.clone()) {
             let of_version = |address: &&IpAddr| address.is_ipv4() == target.is_ipv4();

@@ -78,6 +78,11 @@ impl Made {
     /// Removes the frame that was generated last, and counts it as one without room.
     pub fn refuse_last(&mut self) {
         self.take_back();
+        self.refuse();
+    }
+
+    /// Counts a frame as one without room, for whoever writes into the batch itself.
+    pub fn refuse(&mut self) {
         self.refused += 1;
     }
 

@@ -10,7 +10,7 @@ use wire::bytes::{put_array, put_u16};
 use wire::ethernet::{self, TAG_LEN};
 
 use super::gateway::{ACCESS, CORE};
-use super::line::{Framing, replace_front};
+use super::line::replace_front;
 use super::parse::Packet;
 use super::pipeline::Pipeline;
 use super::profiles::NO_MARK;
@@ -31,9 +31,9 @@ impl Pipeline {
             if let Some(frame) = batch.frame_mut(slot).get_mut(before..) {
                 self.rewrite(&packet, mark, frame);
             }
-            self.note_passed(slot);
             let entry = self.way.place[usize::from(slot)];
             self.leave_by(batch, slot, at, entry);
+            self.note_passed(batch, slot);
         }
         if self.state.hops.asked_for > 0 {
             for index in 0..self.way.up.len() {
@@ -44,9 +44,13 @@ impl Pipeline {
         }
     }
 
-    /// A packet of a subscriber goes on, and counts.
+    /// A packet of a subscriber counts where it goes on, or waits for its next hop.
     #[inline(always)]
-    pub(super) fn note_passed(&mut self, slot: Slot) {
+    pub(super) fn note_passed(&mut self, batch: &Batch, slot: Slot) {
+        let verdict = batch.verdict(slot);
+        if !matches!(verdict, Verdict::Forward(_)) && verdict != reasons::drop(reasons::AWAITING) {
+            return;
+        }
         let packet = &self.way.packets[usize::from(slot)];
         let number = self.way.session[usize::from(slot)];
         self.state.sessions.count(number, Toward::Up, packet.is_ipv6, packet.len.into());
@@ -111,6 +115,7 @@ impl Pipeline {
         let verdict = self.wait(&mut made, packet, entry, now);
         batch.set_verdict(slot, verdict);
         self.made = Some(made);
+        self.note_passed(batch, slot);
     }
 
     /// Lets a packet wait for its next hop.
@@ -187,8 +192,9 @@ impl Pipeline {
         let queue = services.queue_of(number, profiles.means(record.profile), class);
         let offered = match (queue, &mut services.queues) {
             (Some(queue), Some(queues)) => {
-                let note = number << 1 | u32::from(packet.is_ipv6);
-                queues.offer(queue, batch.frame(slot), note, now)
+                let front_len = batch.frame_len(slot) - usize::from(packet.len);
+                let note = Note { session: number, front_len, is_ipv6: packet.is_ipv6 };
+                queues.offer(queue, batch.frame(slot), note.packed(), now)
             }
             _ => Offered::Passes,
         };
@@ -212,23 +218,43 @@ impl Pipeline {
         // Also where nothing waits: whoever was out of credit comes back here.
         queues.take(0, now, most, |leaving| {
             let batch = made.batch_mut();
-            let Some(room) = batch.append(CORE, leaving.len) else {
-                tallies[Tally::MadeFull as usize] += 1;
-                return;
-            };
+            let Some(room) = batch.append(CORE, leaving.len) else { return made.refuse() };
             leaving.copy_to(room);
             let slot = (batch.len() - 1) as Slot;
             batch.set_verdict(slot, Verdict::Forward(ACCESS));
-            let (number, is_ipv6) = (leaving.note >> 1, leaving.note & 1 != 0);
-            let record = sessions.get(number).copied().unwrap_or_default();
-            let bytes = leaving.len.saturating_sub(Framing::len_of(&record)) as u32;
-            sessions.count(number, Toward::Down, is_ipv6, bytes);
+            let Note { session, front_len, is_ipv6 } = Note::unpacked(leaving.note);
+            let bytes = leaving.len.saturating_sub(front_len) as u32;
+            sessions.count(session, Toward::Down, is_ipv6, bytes);
         });
         let counts = queues.counts();
         tallies[Tally::QueuedLeft as usize] = counts.left;
         tallies[Tally::QueuedDelay as usize] = counts.dropped[Dropped::Delay as usize];
         tallies[Tally::QueuedCleared as usize] = counts.dropped[Dropped::Cleared as usize];
         tallies[Tally::QueuedNow as usize] = counts.waiting;
+    }
+}
+
+/// What is noted of a packet while it waits; its session may be on another line when it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Note {
+    session: u32,
+    /// Bytes in front of the packet: Ethernet, and 4 for each tag, 8 for PPPoE.
+    front_len: usize,
+    is_ipv6: bool,
+}
+
+impl Note {
+    fn packed(self) -> u32 {
+        let words = self.front_len.saturating_sub(ethernet::HEADER_LEN) / TAG_LEN;
+        self.session << 4 | (words as u32 & 7) << 1 | u32::from(self.is_ipv6)
+    }
+
+    fn unpacked(note: u32) -> Note {
+        Note {
+            session: note >> 4,
+            front_len: ethernet::HEADER_LEN + (note >> 1 & 7) as usize * TAG_LEN,
+            is_ipv6: note & 1 != 0,
+        }
     }
 }
 

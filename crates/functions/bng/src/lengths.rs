@@ -29,7 +29,6 @@ impl Pipeline {
                 continue;
             }
             self.prepare(batch, slot);
-            self.note_passed(slot);
             let entry = self.way.place[usize::from(slot)];
             self.cut((batch, slot), most, Leave::Up { entry }, now);
         }
@@ -104,6 +103,7 @@ impl Pipeline {
         }
         (self.uncut, self.piece, self.made) = (uncut, piece, Some(made));
         if let Leave::Up { entry } = leave {
+            self.note_passed(batch, slot);
             self.wait_if_unresolved(batch, slot, entry, now);
         }
     }

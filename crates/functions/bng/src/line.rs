@@ -22,14 +22,6 @@ impl Framing {
         Framing { mac: config.access_mac, outer: gateway.outer }
     }
 
-    /// Bytes in front of a session's packets.
-    #[inline(always)]
-    pub fn len_of(record: &Record) -> usize {
-        let tags = usize::from(record.line >> 16 != 0) + usize::from(record.line & 0xffff != 0);
-        let ppp = if record.pppoe == 0 { 0 } else { PPPOE_LEN };
-        ethernet::HEADER_LEN + tags * TAG_LEN + ppp
-    }
-
     /// Has a packet of IP of `len` bytes that begins at an offset of its frame be the payload of a
     /// frame for the host of a session; false where there is no room in front of it.
     #[inline(always)]
@@ -122,9 +114,6 @@ pub(super) fn replace_front<const LEN: usize>(
     }
 }
 
-/// The type, the header and the protocol of PPP, in place of a type.
-const PPPOE_LEN: usize = pppoe::HEADER_LEN + pppoe::PROTOCOL_LEN;
-
 /// The longest header in front of a packet, rounded up.
 const HEADER_MAX: usize = 32;
 
@@ -157,7 +146,6 @@ mod tests {
                 let packet = &frame[at..at + 40];
                 let macs = [&record.mac[..], &config.access_mac.0].concat();
                 assert_eq!(batch.frame(0), [&macs[..], expected, packet].concat());
-                assert_eq!(Framing::len_of(&record), 12 + expected.len());
             }
         }
         let mut batch = Batch::new(1, Room::default()).expect("memory");

@@ -193,6 +193,24 @@ fn vrfs_have_addresses_and_routes_of_their_own() {
 }
 
 #[test]
+fn what_neither_goes_on_nor_waits_for_its_next_hop_is_no_volume() {
+    let next_hops = json!([{"address": "192.0.2.254"}]);
+    let routes = json!([{"prefix": "0.0.0.0/0", "next-hop": "192.0.2.254"}]);
+    for (mtu, len, waiting) in [(0, 100, 8), (600, 1000, 4)] {
+        let more = json!({"next-hops": next_hops, "routes": routes, "core-mtu": mtu});
+        let mut device = device(&config(&more));
+        let mut sent = packet(ipv4(1).into(), SERVER.into(), len);
+        build::set_word(6, 0)(&mut sent);
+        let all: Vec<Expected> =
+            (0..10).flat_map(|_| device.exchange(ACCESS, &from_ipoe(1, &sent), 0)).collect();
+        let full = all.iter().filter(|one| **one == Expected::Drop("pending-full")).count();
+        assert!(full >= 2, "{full} of {all:?}");
+        let bytes = waiting * len as u64;
+        assert_eq!(super::changes::volumes(&mut device, 1), [waiting, bytes, 0, 0, 0, 0, 0, 0]);
+    }
+}
+
+#[test]
 fn nobody_beyond_the_link_sends_from_an_address_that_hosts_do_not_have() {
     let mut device = device(&config(&json!({})));
     let sources = ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "255.255.255.255"];

@@ -4,4 +4,6 @@ mod changes;
 mod control;
 mod forwarding;
 mod gateway;
+mod mirror;
+mod queues;
 mod services;

@@ -83,14 +83,9 @@ impl Listed {
             wanted.profiles.get(&profile.name) == Some(profile)
                 && self.has_same_profile(wanted, profile.name)
         };
-        // Sessions that stay may leave what is removed, which they do behind what is added: what
-        // they leave is there once more for a moment.
-        let removed = self.removals(wanted, stays);
-        let added = self.additions(wanted, stays);
-        let (before, after): (Vec<Update>, Vec<Update>) =
-            removed.into_iter().partition(|update| self.is_replaced(wanted, update));
-        changes.extend(before);
-        changes.extend(added);
+        // Sessions that stay name nothing that is removed, so its place is free for what comes.
+        changes.extend(self.removals(wanted, stays));
+        changes.extend(self.additions(wanted, stays));
         for (number, session) in &wanted.sessions {
             match self.sessions.get(number).filter(|own| self.stays(wanted, own)) {
                 Some(own) if own == session => {}
@@ -98,18 +93,7 @@ impl Listed {
                 None => changes.push(Update::AddSession(*session)),
             }
         }
-        changes.extend(after);
         changes
-    }
-
-    /// Whether what is removed is there in both, as another one.
-    fn is_replaced(&self, wanted: &Listed, update: &Update) -> bool {
-        match update {
-            Update::RemoveProfile { name } => wanted.profiles.contains_key(name),
-            Update::RemoveList { name } => wanted.lists.contains_key(name),
-            Update::RemoveNode { name } => wanted.nodes.contains_key(name),
-            _ => true,
-        }
     }
 
     fn removals(&self, wanted: &Listed, stays: impl Fn(&Profile) -> bool) -> Vec<Update> {

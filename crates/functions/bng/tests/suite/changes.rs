@@ -134,6 +134,31 @@ fn what_is_found_by_an_address_tells_its_session_and_why_it_waits() {
 }
 
 #[test]
+fn what_comes_in_place_of_what_goes_needs_no_room_beside_it() {
+    let of = |name: &str, last: u8| {
+        let hop = format!("192.0.2.{last}");
+        let mut session = ipoe(1);
+        (session["profile"], session["node"]) = (json!(name), json!(name));
+        config(&json!({
+            "profile-capacity": 1, "list-capacity": 1, "node-capacity": 1, "next-hop-capacity": 1,
+            "lists": [{"name": name, "rules": [{"action": "permit", "dscp": last}]}],
+            "nodes": [{"name": name}],
+            "profiles": [{"name": name, "list": name}],
+            "next-hops": [{"address": hop, "mac": ROUTER.to_string()}],
+            "routes": [{"prefix": "0.0.0.0/0", "next-hop": hop}],
+            "sessions": [session],
+        }))
+    };
+    let (running, wanted) = (of("one", 1), of("other", 2));
+    let mut one = Pipeline::new(&running, Shard::WHOLE, Clock::with_rate(1e9), 0).expect("small");
+    let changes = BroadbandGateway::difference(&running, &wanted).expect("only what is listed");
+    for update in changes.iter().cloned().chain(BroadbandGateway::undoing(&running, &changes)) {
+        one.apply(update.clone(), 0).unwrap_or_else(|why| panic!("{update:?}: {why}"));
+    }
+    assert_eq!(BroadbandGateway::memory(&running, Shard::WHOLE, &one, 0), []);
+}
+
+#[test]
 fn a_difference_leads_from_the_one_to_the_other_and_back() {
     let rules = json!([{"action": "permit"}]);
     let running = config(&json!({

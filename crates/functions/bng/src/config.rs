@@ -16,7 +16,7 @@ use wire::MacAddr;
 
 pub use self::classes::{CLASSES_MAX, Class, class_of_code_points};
 pub use self::listed::{Collector, Line, NextHop, Node, Pppoe, Route, Session, Vrf};
-pub use self::lists::{Action, Direction, List, Matched, Net, Part, Rule};
+pub use self::lists::{Action, Direction, List, Matched, NAMES_MAX, Net, Part, Rule};
 pub use self::profiles::{Policer, PortQueues, Profile, Queue};
 pub use self::text::{Label, Name};
 pub(crate) use self::validate::{fault_of, is_node, is_rate, rates_of};
@@ -101,7 +101,7 @@ pub struct Config {
     /// The most profiles.
     #[schemars(range(min = 1, max = 60_000))]
     pub profile_capacity: u32,
-    /// The most lists of rules that differ.
+    /// The most lists of rules that differ; they may have 16 times as many names.
     #[schemars(range(min = 1, max = 60_000))]
     pub list_capacity: u32,
     /// The most rules of a list.

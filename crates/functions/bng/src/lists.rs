@@ -14,7 +14,7 @@ use engine::Refusal;
 use packet::{Batch, Slots};
 use tables::classifier::{Classifier, NO_MATCH};
 
-use super::config::{Action, Config, List, Name};
+use super::config::{Action, Config, List, NAMES_MAX, Name};
 use super::parse::Packet;
 use super::reasons;
 use super::way::Toward;
@@ -87,6 +87,9 @@ impl Lists {
     ///
     /// # Errors
     /// When its name is taken, a rule can match nothing, or there is no room.
+        if self.names.len() >= NAMES_MAX * self.capacity {
+            return Err(Refusal::Exceeds("list-capacity"));
+        }
     pub fn add(&mut self, list: &List) -> Result<(), Refusal> {
         if self.names.contains_key(&list.name) {
             return Err(Refusal::Exists);

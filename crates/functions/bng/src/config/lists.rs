@@ -197,6 +197,9 @@ impl Rule {
     }
 }
 
+/// Most names of lists for each of `list-capacity`.
+pub const NAMES_MAX: usize = 16;
+
 fn deny() -> Action {
     Action::Deny
 }

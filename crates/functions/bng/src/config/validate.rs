@@ -8,7 +8,7 @@ use function_kit::sections::{Prefixed, function_key};
 use units::BytesPerSec;
 use wire::MacAddr;
 
-use super::{CLASSES_MAX, Config, Name, Node, Profile, Rule, Session};
+use super::{CLASSES_MAX, Config, NAMES_MAX, Name, Node, Profile, Rule, Session};
 
 /// Checks the configuration as an operator writes it.
 ///
@@ -96,10 +96,11 @@ fn check_rate(key: &'static str, rate: BytesPerSec) -> Result<(), Invalid> {
 
 /// Names are there once, and what is named is there.
 fn check_names(config: &Config) -> Result<(), Invalid> {
+    let list_names = config.list_capacity.saturating_mul(NAMES_MAX as u32);
     for (key, names, room) in [
         ("vrfs", config.vrfs.iter().map(|one| one.name).collect::<Vec<_>>(), 63),
         ("nodes", config.nodes.iter().map(|one| one.name).collect(), config.node_capacity),
-        ("lists", config.lists.iter().map(|one| one.name).collect(), u32::MAX),
+        ("lists", config.lists.iter().map(|one| one.name).collect(), list_names),
         ("profiles", config.profiles.iter().map(|one| one.name).collect(), config.profile_capacity),
     ] {
         let distinct: HashSet<Name> = names.iter().copied().collect();
@@ -115,13 +116,13 @@ fn check_names(config: &Config) -> Result<(), Invalid> {
     if vlans.len() != config.vrfs.len() {
         return Err(function_key("vrfs", "a VLAN is there twice".into(), "Give each its own"));
     }
+    let lists: HashSet<Name> = config.lists.iter().map(|one| one.name).collect();
     for profile in &config.profiles {
         if let Some(fault) = fault_of(config, profile) {
             let what = format!("the profile {} {fault}", profile.name);
             return Err(function_key("profiles", what, "Name what there is, as often as there is"));
         }
-        let is_known = |name: Name| config.lists.iter().any(|list| list.name == name);
-        if profile.list.is_some_and(|name| !is_known(name)) {
+        if profile.list.is_some_and(|name| !lists.contains(&name)) {
             let what = format!("the profile {} names a list that is not there", profile.name);
             return Err(function_key("profiles", what, "Add it to `lists`"));
         }
@@ -129,10 +130,10 @@ fn check_names(config: &Config) -> Result<(), Invalid> {
     for hop in &config.next_hops {
         known_vrf(config, "next-hops", hop.vrf)?;
     }
+    let hops: HashSet<_> = config.next_hops.iter().map(|hop| (hop.vrf, hop.address)).collect();
     for route in &config.routes {
         known_vrf(config, "routes", route.vrf)?;
-        let is_hop = |hop: &super::NextHop| (hop.address, hop.vrf) == (route.next_hop, route.vrf);
-        if !config.next_hops.iter().any(is_hop) {
+        if !hops.contains(&(route.vrf, route.next_hop)) {
             let what = format!("no next hop of its VRF has the address {}", route.next_hop);
             return Err(function_key("routes", what, "Add it to `next-hops`"));
         }
@@ -169,6 +170,9 @@ fn check_lists(config: &Config) -> Result<(), Invalid> {
 fn check_sessions(config: &Config) -> Result<(), Invalid> {
     let key = "sessions";
     let mut numbers = HashSet::new();
+    let profiles: HashSet<Name> = config.profiles.iter().map(|one| one.name).collect();
+    let lists: HashSet<Name> = config.lists.iter().map(|one| one.name).collect();
+    let nodes: HashSet<Name> = config.nodes.iter().map(|one| one.name).collect();
     for session in &config.sessions {
         let number = session.number;
         if !is_session(session) || number > config.session_capacity || !numbers.insert(number) {
@@ -179,12 +183,9 @@ fn check_sessions(config: &Config) -> Result<(), Invalid> {
             return Err(function_key(key, what, "Number sessions from 1 to `session-capacity`"));
         }
         known_vrf(config, key, session.vrf)?;
-        let profiles = config.profiles.iter().map(|one| one.name);
-        let lists = config.lists.iter().map(|one| one.name);
-        let nodes = config.nodes.iter().map(|one| one.name);
-        let is_known = profiles.into_iter().any(|name| name == session.profile)
-            && session.list.is_none_or(|list| lists.into_iter().any(|name| name == list))
-            && session.node.is_none_or(|node| nodes.into_iter().any(|name| name == node));
+        let is_known = profiles.contains(&session.profile)
+            && session.list.is_none_or(|list| lists.contains(&list))
+            && session.node.is_none_or(|node| nodes.contains(&node));
         if !is_known {
             let what = format!("session {number} names a profile, list or node that is not there");
             return Err(function_key(key, what, "Add it to `profiles`, `lists` or `nodes`"));

@@ -159,6 +159,20 @@ fn what_comes_in_place_of_what_goes_needs_no_room_beside_it() {
 }
 
 #[test]
+fn the_names_of_lists_are_limited() {
+    let lists = |count: u32| {
+        let all = (0..count).map(|number| json!({"name": format!("l{number}"), "rules": []}));
+        json!({"list-capacity": 1, "lists": all.collect::<Vec<_>>()})
+    };
+    let mut one = pipeline(&lists(16));
+    let list = json!({"add-list": {"name": "another", "rules": []}});
+    assert_eq!(one.apply(update(list), 0), Err(Refusal::Exceeds("list-capacity")));
+    let mut config: function_bng::Config = serde_json::from_value(lists(17)).expect("one");
+    let error = BroadbandGateway::validate(&mut config).expect_err("one name too many");
+    assert_eq!(error.key, "lists");
+}
+
+#[test]
 fn a_difference_leads_from_the_one_to_the_other_and_back() {
     let rules = json!([{"action": "permit"}]);
     let running = config(&json!({

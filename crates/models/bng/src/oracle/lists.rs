@@ -39,6 +39,7 @@ impl Lists {
         }
         let is_kept = differing.iter().any(is_same);
         let is_possible = !self.has(list.name)
+            && self.all.len() < 16 * self.config.list_capacity as usize
             && list.rules.len() <= self.config.list_rules as usize
             && list.rules.iter().all(is_sound)
             && (is_kept || differing.len() < self.config.list_capacity as usize);

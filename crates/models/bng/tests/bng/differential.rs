@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use function_bng::Update;
-use function_bng::config::{Line, Name, NextHop, Pppoe, Route, Session};
+use function_bng::config::{Line, List, Name, NextHop, Pppoe, Route, Session};
 use function_kit::Shard;
 use function_kit::sections::Prefixed;
 use model_bng::catalogue::{self, OTHER_PROFILE, PROFILE, Subscriber};
@@ -51,6 +51,18 @@ fn function_and_oracle_agree_on_damaged_frames() {
         }
         steps.assert_met(&pair.coverage);
     }
+}
+
+#[test]
+fn function_and_oracle_agree_on_how_many_names_lists_may_have() {
+    let section = &kinds()[0];
+    let mut pair = Pair::<BroadbandGateway>::new(section, Shard::WHOLE);
+    let of = |number| List { name: catalogue::list_name(number), ..catalogue::list(100, 1) };
+    let possible = (200..2200).filter(|number| {
+        let update = Update::AddList(of(*number));
+        pair.update(&update).unwrap_or_else(|what| panic!("{number}: {what}"))
+    });
+    assert_eq!(possible.count(), 16 * 64 - 1, "one was there");
 }
 
 /// A change, or a frame.

@@ -11,7 +11,7 @@ mod key;
 use std::collections::{BTreeMap, HashMap};
 
 use engine::Refusal;
-use packet::{Batch, Slots};
+use packet::{Batch, Slot, Slots};
 use tables::classifier::{Classifier, NO_MATCH};
 
 use super::config::{Action, Config, List, NAMES_MAX, Name};
@@ -57,8 +57,6 @@ struct Scratch {
     ipv4: [[u8; V4]; 256],
     ipv6: [[u8; V6]; 256],
     found: [u32; 256],
-    of_list: Slots,
-    open: Slots,
 }
 
 /// The list of sessions that have none: it permits all.
@@ -77,8 +75,6 @@ impl Lists {
                 ipv4: [[0; V4]; 256],
                 ipv6: [[0; V6]; 256],
                 found: [0; 256],
-                of_list: Slots::new(),
-                open: Slots::new(),
             }),
         }
     }
@@ -87,12 +83,12 @@ impl Lists {
     ///
     /// # Errors
     /// When its name is taken, a rule can match nothing, or there is no room.
-        if self.names.len() >= NAMES_MAX * self.capacity {
-            return Err(Refusal::Exceeds("list-capacity"));
-        }
     pub fn add(&mut self, list: &List) -> Result<(), Refusal> {
         if self.names.contains_key(&list.name) {
             return Err(Refusal::Exists);
+        }
+        if self.names.len() >= NAMES_MAX * self.capacity {
+            return Err(Refusal::Exceeds("list-capacity"));
         }
         if list.rules.len() > self.rules_max {
             return Err(Refusal::Exceeds("list-rules"));
@@ -196,24 +192,22 @@ impl Lists {
         list_of: impl Fn(u8) -> (u16, bool),
     ) {
         let Lists { kept, scratch, .. } = self;
-        scratch.open.clear();
-        slots.as_slice().iter().for_each(|&slot| {
-            scratch.open.push_if(list_of(slot).0 != NO_LIST, slot);
-        });
-        if scratch.open.is_empty() {
+        // The list of each packet above its slot.
+        let (mut order, mut count) = ([0; 256], 0);
+        for &slot in slots.as_slice() {
+            let (list, _) = list_of(slot);
+            order[count % 256] = u32::from(list) << 8 | u32::from(slot);
+            count += usize::from(list != NO_LIST);
+        }
+        if count == 0 {
             return;
         }
-        while let Some(&first) = scratch.open.as_slice().first() {
-            let (list, _) = list_of(first);
-            scratch.of_list.clear();
-            let Scratch { open, of_list, .. } = &mut **scratch;
-            open.retain(|slot| {
-                let is_its = list_of(slot).0 == list;
-                of_list.push_if(is_its, slot);
-                !is_its
-            });
-            if let Some(kept) = kept.get(usize::from(list) - 1) {
-                kept.judge(batch, packets, scratch, toward, &list_of);
+        // As many lists as packets cost no more than this; all of one are in order already.
+        order[..count].sort_unstable();
+        for of_list in order[..count].chunk_by(|one, other| one >> 8 == other >> 8) {
+            let list = (of_list[0] >> 8) as usize;
+            if let Some(kept) = kept.get(list - 1) {
+                kept.judge(batch, packets, (of_list, scratch), toward, &list_of);
             }
         }
         slots.retain(|slot| {
@@ -264,15 +258,15 @@ impl Kept {
         &self,
         batch: &mut Batch,
         packets: &[Packet; 256],
-        scratch: &mut Scratch,
+        (of_list, scratch): (&[u32], &mut Scratch),
         toward: Toward,
         list_of: &impl Fn(u8) -> (u16, bool),
     ) {
-        let Scratch { ipv4, ipv6, found, of_list, .. } = scratch;
+        let Scratch { ipv4, ipv6, found } = scratch;
         let ends = |slot| (toward, list_of(slot).1);
         for is_ipv6 in [false, true] {
             let (mut count, mut judged) = (0, [0; 256]);
-            for &slot in of_list.as_slice() {
+            for slot in of_list.iter().map(|one| *one as Slot) {
                 let packet = &packets[usize::from(slot)];
                 if packet.is_ipv6 != is_ipv6 {
                     continue;

@@ -283,14 +283,14 @@ impl State {
         }
     }
 
-    /// The session that has an address, in any VRF, the first one.
-    pub fn having(&self, address: IpAddr) -> Option<u32> {
-        (0..=self.config.vrfs.len() as u8).find_map(|vrf| match address {
+    /// The session that has an address in a VRF.
+    pub fn having(&self, vrf: u8, address: IpAddr) -> Option<u32> {
+        match address {
             IpAddr::V4(address) => {
                 self.sessions.find(&subscribers::Key::Ipv4 { vrf, address: address.to_bits() })
             }
             IpAddr::V6(address) => self.sessions.find_ipv6(vrf, address.to_bits()),
-        })
+        }
     }
 
     /// Memory it holds.

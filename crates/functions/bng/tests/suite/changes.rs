@@ -134,6 +134,31 @@ fn what_is_found_by_an_address_tells_its_session_and_why_it_waits() {
 }
 
 #[test]
+fn an_address_is_found_in_each_vrf() {
+    let mut other = ipoe(3);
+    other["ipv4"] = json!(ipv4(1));
+    other["vrf"] = json!("red");
+    let hop = |vrf: Value| json!({"address": "192.0.2.254", "vrf": vrf, "mac": ROUTER.to_string()});
+    let route = |prefix: &str| json!({"prefix": prefix, "next-hop": "192.0.2.254", "vrf": "red"});
+    let mut device = device(&config(&json!({
+        "vrfs": [{"name": "red", "vlan": 33}, {"name": "blue", "vlan": 34}],
+        "next-hops": [hop(Value::Null), hop(json!("red"))],
+        "routes": [{"prefix": "0.0.0.0/0", "next-hop": "192.0.2.254"}, route("198.51.100.0/24")],
+        "sessions": [ipoe(1), other],
+    })));
+    let mut found = |table: usize, text: &str, key: &str| {
+        let sought: Sought = text.parse().expect("an address");
+        let page = BroadbandGateway::table_found(device.function_mut(), table, sought, 0, 10, 0);
+        let entries = page.expect("it can be looked for").entries;
+        entries.iter().map(|row| row[key].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(0, "10.0.0.1", "number"), [1, 3]);
+    assert_eq!(found(4, "192.0.2.254", "vrf"), [Value::Null, json!("red")]);
+    assert_eq!(found(5, "198.51.100.7", "vrf"), [Value::Null, json!("red")]);
+    assert_eq!(found(5, "203.0.113.7", "next-hop"), ["192.0.2.254"]);
+}
+
+#[test]
 fn what_comes_in_place_of_what_goes_needs_no_room_beside_it() {
     let of = |name: &str, last: u8| {
         let hop = format!("192.0.2.{last}");

@@ -5,14 +5,17 @@ use packet::Batch;
 
 use super::pipeline::Pipeline;
 use super::reasons::Tally;
+use super::way::Way;
 
 impl Pipeline {
-    /// Copies the packets of those who are mirrored, once their sessions are found.
+    /// Copies the packets of those who are mirrored, once their sessions are found: also those that
+    /// go no further than to the gateway.
     #[cold]
     pub(super) fn copy_mirrored(&mut self, batch: &Batch) {
         let Pipeline { state, mirror, made, way, tallies, .. } = self;
         let Some(made) = made else { return };
-        for &slot in way.up.as_slice().iter().chain(way.down.as_slice()) {
+        let Way { up, down, local, spent, .. } = way;
+        for &slot in [up, down, local, spent].into_iter().flat_map(|slots| slots.as_slice()) {
             let number = way.session[usize::from(slot)];
             let copied = mirror.copy((&state.hops, made), (batch, slot), number);
             tallies[Tally::MirrorLost as usize] += u64::from(copied == Some(false));

@@ -81,14 +81,17 @@ impl Mirror {
         let hop = hops.route(0, to.address.into()).and_then(|entry| hops.get(entry));
         let is_known = |hop: &&Hop| matches!(hop.verdict, Verdict::Forward(_));
         let Some(hop) = hop.filter(is_known) else { return Some(false) };
-        let Some(copy) = made.push(port, batch.frame(slot), hop.verdict) else {
+        // A copy without place is the mirror's loss, and no other's.
+        let (made, frame) = (made.batch_mut(), batch.frame(slot));
+        let Some(room) = made.append(port, frame.len()) else { return Some(false) };
+        room.copy_from_slice(frame);
+        let copy = (made.len() - 1) as Slot;
+        made.set_verdict(copy, hop.verdict);
+        let Some(frame) = made.push_front(copy, OUTER_LEN + erspan::HEADER_LEN) else {
+            made.drop_last();
             return Some(false);
         };
         *sequence = sequence.wrapping_add(1);
-        let Some(frame) = made.batch_mut().push_front(copy, OUTER_LEN + erspan::HEADER_LEN) else {
-            made.take_back();
-            return Some(false);
-        };
         write_outer(frame, hop, to, fields.sequence as u16);
         if let Some(header) = frame[OUTER_LEN..].first_chunk_mut() {
             fields.emit(header);

@@ -67,11 +67,12 @@ impl Function for Pipeline {
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
         self.check(batch, now);
         stages.lap(Stage::Check as usize, batch.len());
-        self.find_up(batch, now);
-        self.find_down(batch, now);
+        self.find_up(batch);
+        self.find_down();
         if self.mirror.is_at_work() {
             self.copy_mirrored(batch);
         }
+        self.end_here(batch, now);
         stages.lap(Stage::FindSession as usize, batch.len());
         let Way { up, down, packets, list, .. } = &mut self.way;
         let list_of = |slot: Slot| list[usize::from(slot)];

@@ -7,6 +7,7 @@ use subscribers::{Key, Record};
 use wire::bytes::array_at;
 use wire::{MacAddr, ethernet};
 
+use super::gateway::ACCESS;
 use super::parse::Packet;
 use super::pipeline::Pipeline;
 use super::reasons;
@@ -16,7 +17,7 @@ use super::way::Way;
 impl Pipeline {
     /// Line and station, or line and session of PPPoE, to the session; then nobody sends under
     /// another's address.
-    pub(super) fn find_up(&mut self, batch: &mut Batch, now: Ticks) {
+    pub(super) fn find_up(&mut self, batch: &mut Batch) {
         let Pipeline { state, way, first_packets, .. } = self;
         let State { sessions, services, gateway, .. } = state;
         let Way { up, local, spent, packets, hash, candidate, session, list, .. } = way;
@@ -68,22 +69,10 @@ impl Pipeline {
             spent.push_if(!is_to_gateway & is_spent, slot);
             !(is_to_gateway | is_spent)
         });
-        if self.way.local.is_empty() & self.way.spent.is_empty() {
-            return;
-        }
-        for index in 0..self.way.local.len() {
-            let slot = self.way.local.as_slice()[index];
-            self.receive(batch, slot, now);
-        }
-        for index in 0..self.way.spent.len() {
-            let slot = self.way.spent.as_slice()[index];
-            self.refuse_up(batch, slot, (Trouble::TimeExceeded, reasons::TTL_EXPIRED), now);
-        }
-        self.way.spent.clear();
     }
 
     /// Address or prefix to the session.
-    pub(super) fn find_down(&mut self, batch: &mut Batch, now: Ticks) {
+    pub(super) fn find_down(&mut self) {
         let Pipeline { state, way, .. } = self;
         let sessions = &state.sessions;
         std::mem::swap(&mut way.down, &mut way.sought);
@@ -115,19 +104,32 @@ impl Pipeline {
             spent.push_if(packet.ttl <= 1, slot);
             packet.ttl > 1
         });
-        if self.way.lost.is_empty() & self.way.spent.is_empty() {
+    }
+
+    /// What goes no further once it is known whose it is: pings to the gateway are answered, others
+    /// are told why.
+    pub(super) fn end_here(&mut self, batch: &mut Batch, now: Ticks) {
+        let Way { local, spent, lost, .. } = &self.way;
+        if local.is_empty() & spent.is_empty() & lost.is_empty() {
             return;
+        }
+        for index in 0..self.way.local.len() {
+            let slot = self.way.local.as_slice()[index];
+            self.receive(batch, slot, now);
+        }
+        for index in 0..self.way.spent.len() {
+            let slot = self.way.spent.as_slice()[index];
+            let why = (Trouble::TimeExceeded, reasons::TTL_EXPIRED);
+            match batch.port(slot) {
+                ACCESS => self.refuse_up(batch, slot, why, now),
+                _ => self.refuse_down(batch, slot, why, now),
+            }
         }
         for index in 0..self.way.lost.len() {
             let slot = self.way.lost.as_slice()[index];
             self.refuse_down(batch, slot, (Trouble::NoHost, reasons::UNKNOWN_SUBSCRIBER), now);
         }
-        for index in 0..self.way.spent.len() {
-            let slot = self.way.spent.as_slice()[index];
-            self.refuse_down(batch, slot, (Trouble::TimeExceeded, reasons::TTL_EXPIRED), now);
-        }
         self.way.lost.clear();
-        self.way.spent.clear();
     }
 }
 

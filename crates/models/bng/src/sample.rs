@@ -58,9 +58,11 @@ pub fn unreachable(section: &Section) -> Vec<(&'static str, &'static str)> {
         ("too-long", "there is room in front of every packet"),
         ("buffers-full", "no queue may have all memory, nor all queues together"),
         ("queue-too-long", "no frame of the sample is that long"),
-        ("queue-share", "a queue of the sample holds little"),
     ];
     reasons.extend(host::unreachable(&config));
+    if !queues::has_share(&config) {
+        reasons.push(("queue-share", "a queue of the sample holds little of so much memory"));
+    }
     if config.first_packets {
         reasons.push(("unknown-session", "first packets are told to the control plane"));
     }

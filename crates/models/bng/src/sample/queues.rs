@@ -2,7 +2,7 @@
 //! session.
 
 use function_bng::Update;
-use function_bng::config::{Name, Node, Profile, Queue, Session};
+use function_bng::config::{Config, Name, Node, Profile, Queue, Session};
 use function_bng::gateway::CORE;
 use units::BytesPerSec;
 use wire::ipv4;
@@ -49,9 +49,36 @@ pub(super) fn queues(sample: &mut Sample) {
         sample.update(Update::RemoveProfile { name: QUEUED });
     }
     sample.update(Update::RemoveNode { name: NODE });
+    if has_share(&sample.config) {
+        share(sample, queue((0, &classes[0])));
+    }
     for session in sample.visitors() {
         sample.update(Update::SetProfile { number: session.number, profile: VISITOR });
     }
+}
+
+/// Whether a sample fills a queue's share of the memory for packets that wait.
+pub(super) fn has_share(config: &Config) -> bool {
+    config.session_queues > 0 && config.buffer_kib <= SHARED_KIB_MAX
+}
+
+/// A queue as deep as can be that lets nobody go takes its share of the memory, and no more.
+fn share(sample: &mut Sample, queue: Queue) {
+    let session = sample.ipoe;
+    let rate = Some(BytesPerSec(1.0));
+    let queue = Queue { rate, burst: 0, depth_bytes: u32::MAX, ..queue };
+    sample.update(Update::AddProfile(Profile { queues: vec![queue], ..plain(QUEUED) }));
+    sample.update(Update::SetProfile { number: session.number, profile: QUEUED });
+    let Some(own) = session.ipv4 else { return };
+    // Of 8 cells with the header of any line.
+    let packet = build::udp(build::server(true), own.into(), 1800);
+    let frame = build::down(&sample.config, &packet);
+    for _ in 0..sample.config.buffer_kib / 4 + 5 {
+        sample.frame_at_once(CORE, "a frame for a queue that is near its share", frame.clone());
+    }
+    sample.update(Update::RemoveSession { number: session.number });
+    sample.update(Update::AddSession(session));
+    sample.update(Update::RemoveProfile { name: QUEUED });
 }
 
 /// Frames of several classes at once: the first ones pass, others wait, and some find no room.
@@ -64,6 +91,9 @@ fn many(sample: &mut Sample, session: &Session) {
         sample.frame_at_once(CORE, "a frame near a rate", frame);
     }
 }
+
+/// The most memory of which a sample fills half.
+const SHARED_KIB_MAX: u32 = 1024;
 
 const QUEUED: Name = Name::new("visitor-queued");
 const NODE: Name = Name::new("visitors");

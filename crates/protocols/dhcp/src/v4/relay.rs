@@ -205,7 +205,9 @@ impl Relay {
     }
 
     /// Passes a message on that asks for no address. What a client gives up has to be its own: by
-    /// another one's identifier it could have a server take what that one has.
+    /// another one's identifier it could have a server take what that one has. Where no server hears
+    /// of it, a release counts all the same, because the client is gone; but an address that
+    /// somebody else uses stays the client's, so that nobody else is given it.
     fn forward_other(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
         let (address, how) = match message.kind() {
             kind::RELEASE => (Some(message.ciaddr()), (Return::Released, Why::Released)),
@@ -213,7 +215,10 @@ impl Relay {
                 let address = message.address(code::REQUESTED_ADDRESS);
                 (address, (Return::Declined, Why::Declined))
             }
-            _ => return self.forward(message, heard, number, now),
+            _ => {
+                self.forward(message, heard, number, now);
+                return;
+            }
         };
         let gone = address.map(|address| Prefix::host(address.into()));
         let held = self.leases.lease(number).and_then(|lease| lease.held(ADDRESS.0, ADDRESS.1));
@@ -221,19 +226,36 @@ impl Relay {
             self.leases.counters.unknown += 1;
             return;
         };
-        self.forward(message, heard, number, now);
-        self.leases.release(number, |one| one.prefix == gone, how, now);
+        let is_sent = self.forward(message, heard, number, now);
+        if is_sent || message.kind() == kind::RELEASE {
+            self.leases.release(number, |one| one.prefix == gone, how, now);
+        }
     }
 
-    fn forward(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
+    /// Passes a message on; whether it was sent. One that was not leaves everything as it was.
+    fn forward(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) -> bool {
         let transaction = (message.xid(), heard.mac);
         if self.number(transaction.0, transaction.1).is_some_and(|other| other != number) {
             // Of the same host on another line, or of somebody who would like to have its answer.
             self.leases.counters.superseded += 1;
-            return;
+            return false;
         }
-        let Some(note) = self.leases.note_mut(number) else { return };
-        let chosen = note.server;
+        let Some(chosen) = self.leases.lease(number).map(|lease| lease.note.server) else {
+            return false;
+        };
+        let agent = self.agent(message, heard.line);
+        let Some(bytes) = relayed(message, self.address, &agent) else {
+            self.leases.counters.malformed += 1;
+            return false;
+        };
+        let Some(targets) = self.targets(message, heard, chosen) else {
+            self.leases.counters.unknown += 1;
+            return false;
+        };
+        if !self.asking.may_send(&mut self.leases) {
+            return false;
+        }
+        let Some(note) = self.leases.note_mut(number) else { return false };
         if let Some(old) = note.xid.replace(transaction.0) {
             self.transactions.remove(&(old, heard.mac));
         }
@@ -242,15 +264,6 @@ impl Relay {
         }
         self.transactions.insert(transaction, number);
         self.forget_old();
-        let agent = self.agent(message, heard.line);
-        let Some(bytes) = relayed(message, self.address, &agent) else {
-            self.leases.counters.malformed += 1;
-            return;
-        };
-        let Some(targets) = self.targets(message, heard, chosen) else {
-            self.leases.counters.unknown += 1;
-            return;
-        };
         let is_proxied = self.mode == Mode::Proxy && self.is_named(message);
         let written = |server| {
             let mut bytes = bytes.clone();
@@ -260,6 +273,7 @@ impl Relay {
             bytes
         };
         self.asking.forward(&targets, written, &mut self.leases, now);
+        true
     }
 
     /// Which servers a message is for, where `chosen` is the one that the client has its address

@@ -289,6 +289,39 @@ fn a_socket_that_fails_is_not_the_servers_silence_and_what_it_loses_is_counted()
 }
 
 #[test]
+fn what_cannot_be_passed_on_changes_nothing() {
+    let mut lines = lines(Mode::Relay);
+    lines.hear(7, MAC, ANYBODY, Message4::new(DISCOVER, 5, MAC).bytes());
+    let bytes = lines.asked[0].1.clone();
+    lines.asked.clear();
+    // With the relay's option it would be too long.
+    let long = (0..14).fold(Message4::new(DISCOVER, 6, MAC), |all, _| all.with(43, &[0; 255]));
+    let long = long.with(43, &[0; 250]).bytes();
+    assert!((4090..=4096).contains(&long.len()), "{}", long.len());
+    lines.hear(7, MAC, ANYBODY, long);
+    assert_eq!((lines.asked.len(), lines.machine.counters().malformed), (0, 1));
+    // And this has no way.
+    lines.fail();
+    lines.hear(7, MAC, ANYBODY, Message4::new(DISCOVER, 7, MAC).bytes());
+    assert_eq!((lines.asked.len(), lines.machine.counters().unsent), (0, 1));
+    lines.answer(SERVERS[0].into(), &answer(&bytes, OFFER, SERVERS[0], [10, 1, 0, 9]));
+    assert_eq!(Message4::read(&lines.only().bytes).xid, 5, "what was asked before is answered");
+}
+
+#[test]
+fn a_declined_address_is_given_up_when_its_server_hears_of_it_and_a_released_one_at_once() {
+    let mut lines = lines(Mode::Relay);
+    bound(&mut lines);
+    lines.fail();
+    lines.hear(7, MAC, ANYBODY, of_bound(DECLINE, 8).bytes());
+    let counters = lines.machine.counters();
+    assert_eq!((counters.unsent, counters.declined, lines.machine.leases()), (1, 0, 1));
+    lines.hear(7, MAC, ANYBODY, of_bound(RELEASE, 9).bytes());
+    assert_eq!((lines.machine.counters().unsent, lines.machine.leases()), (2, 0));
+    assert!(matches!(lines.reports.last(), Some(Report::Gone { why: Why::Released, .. })));
+}
+
+#[test]
 fn a_client_gives_up_its_own_alone() {
     let mut lines = lines(Mode::Relay);
     let other = [2, 0, 0, 0, 0, 10];

@@ -37,7 +37,10 @@ pub enum Mode {
 pub struct Relay {
     leases: Leases,
     asking: Asking,
+    /// The address to which servers answer.
     address: Ipv4Addr,
+    /// The address by which clients know the relay.
+    on_lines: Ipv4Addr,
     mode: Mode,
     /// The leases by the last transaction of their clients; some are of leases that are gone.
     transactions: BTreeMap<(u32, MacAddr), u32>,
@@ -145,7 +148,7 @@ impl Steps for Relay {
         };
         // By RFC 5107 it calls itself as this relay.
         let identifier = message.option(code::SERVER);
-        let identifier = identifier.as_deref().filter(|one| *one != self.address.octets());
+        let identifier = identifier.as_deref().filter(|one| *one != self.on_lines.octets());
         self.asking.heard_of(place, identifier);
         let mac = message.chaddr().try_into().map(MacAddr).unwrap_or_default();
         let number = self.number(message.xid(), mac);
@@ -199,9 +202,17 @@ impl Relay {
             leases: Leases::new(config, false)?,
             asking: Asking::new(local, servers)?,
             address,
+            on_lines: address,
             mode,
             transactions: BTreeMap::new(),
         })
+    }
+
+    /// The same with another address on lines: clients hear from it, and renew by it. Servers are
+    /// told it as the link by which they choose their pools (RFC 3527); they answer to the former.
+    #[must_use]
+    pub fn on_lines(self, address: Ipv4Addr) -> Relay {
+        Relay { on_lines: address, ..self }
     }
 
     /// Passes a message on that asks for no address. What a client gives up has to be its own: by
@@ -313,7 +324,7 @@ impl Relay {
 
     /// Whether a client names the relay as its server.
     fn is_named(&self, message: &Message<'_>) -> bool {
-        message.address(code::SERVER) == Some(self.address)
+        message.address(code::SERVER) == Some(self.on_lines)
     }
 
     /// The relay agent's option for a line: what a trusted access node has said comes first.
@@ -332,7 +343,11 @@ impl Relay {
         }
         if self.mode == Mode::Override {
             option.extend([agent::SERVER_OVERRIDE, 4]);
-            option.extend(self.address.octets());
+            option.extend(self.on_lines.octets());
+        }
+        if self.on_lines != self.address {
+            option.extend([agent::LINK_SELECTION, 4]);
+            option.extend(self.on_lines.octets());
         }
         option
     }
@@ -392,13 +407,13 @@ impl Relay {
     fn pass(&mut self, message: &Message<'_>, heard: &Heard, yiaddr: Option<Ipv4Addr>) {
         let mut bytes = returned(message);
         if self.mode == Mode::Proxy {
-            replace_address(&mut bytes, code::SERVER, self.address);
+            replace_address(&mut bytes, code::SERVER, self.on_lines);
         }
         let (mac, to) = match message.kind() {
             kind::NAK => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
             _ => destination(message, heard, yiaddr),
         };
-        let (line, from) = (heard.line, self.address.into());
+        let (line, from) = (heard.line, self.on_lines.into());
         self.leases.say(Said { line, mac, from, to: to.into(), port: CLIENT_PORT, bytes });
     }
 

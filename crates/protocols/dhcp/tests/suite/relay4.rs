@@ -165,6 +165,32 @@ fn servers_are_told_whom_to_name() {
 }
 
 #[test]
+fn clients_know_the_relay_by_its_address_on_lines_and_servers_choose_their_pools_by_it() {
+    const ON_LINES: Ipv4Addr = Ipv4Addr::new(10, 1, 7, 1);
+    let on_lines = ON_LINES.octets();
+    for mode in [Mode::Proxy, Mode::Override] {
+        let relay = Relay::new(config4(), RELAY, &SERVERS[..1], mode).expect("a relay");
+        let mut lines = Lines::new(relay.on_lines(ON_LINES));
+        lines.hear(7, MAC, ANYBODY, Message4::new(DISCOVER, 5, MAC).bytes());
+        let bytes = lines.asked[0].1.clone();
+        let (_, message) = asked(&mut lines).remove(0);
+        assert_eq!(message.giaddr, RELAY.octets());
+        let named =
+            if mode == Mode::Override { [&[11, 4][..], &on_lines].concat() } else { vec![] };
+        let agent = [&[1, 4, 0, 0, 0, 7][..], &named, &[5, 4], &on_lines].concat();
+        assert_eq!(message.option(82), agent);
+        let named = if mode == Mode::Override { ON_LINES } else { SERVERS[0] };
+        lines.answer(SERVERS[0].into(), &answer(&bytes, OFFER, named, [10, 1, 7, 9]));
+        let said = lines.only();
+        assert_eq!(said.from, IpAddr::from(ON_LINES));
+        assert_eq!(Message4::read(&said.bytes).option(54), on_lines);
+        let taken = Message4::new(REQUEST, 5, MAC).with(50, &[10, 1, 7, 9]).with(54, &on_lines);
+        lines.hear(7, MAC, ANYBODY, taken.bytes());
+        assert_eq!(asked(&mut lines)[0].1.option(54), named.octets());
+    }
+}
+
+#[test]
 fn a_nak_takes_the_address_back() {
     let mut lines = lines(Mode::Relay);
     bound(&mut lines);

@@ -38,7 +38,7 @@ const USERS: &str = "02:cc:00:00:00:01 Cleartext-Password := \"02:cc:00:00:00:01
     \tAlc-SLA-Prof-Str = \"gold\"\n";
 
 /// What a client of DHCP does with its lease.
-const LEASE: &str = "#!/bin/sh
+pub const LEASE: &str = "#!/bin/sh
 [ \"$1\" = bound ] || exit 0
 ip addr replace \"$ip/$mask\" dev \"$interface\"
 ip route replace default via \"$router\"

@@ -2,6 +2,7 @@
 
 mod bgp_wire;
 mod bng_radius;
+mod bng_relay;
 mod bulk;
 mod commands;
 mod exabgp;
@@ -15,6 +16,7 @@ mod frr_routing;
 mod full_table;
 mod host_interfaces;
 mod host_kernel;
+mod kea;
 #[path = "../../../host/tests/suite/keepalived.rs"]
 mod keepalived;
 mod kit;

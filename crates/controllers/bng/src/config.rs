@@ -1,6 +1,6 @@
 //! The keys.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use controller_kit::keys::invalid;
 use function_bng::config::Name;
@@ -50,6 +50,8 @@ pub struct Config {
     pub ipoe: Ipoe,
     /// Sessions of PPPoE.
     pub pppoe: Pppoe,
+    /// External servers of DHCP, to which its messages are relayed in place of servers of its own.
+    pub relay: Relay,
     /// Servers of RADIUS; without them nobody is asked, and nothing is accounted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radius: Option<Radius>,
@@ -170,6 +172,55 @@ pub enum Method {
     Pap,
 }
 
+/// External servers of DHCP; without those of a version it has a server of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Relay {
+    /// Of DHCPv4, for sessions of IPoE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv4: Option<RelayV4>,
+    /// Of DHCPv6, for all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv6: Option<RelayV6>,
+}
+
+/// External servers of DHCPv4.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RelayV4 {
+    /// The servers, all of which are asked.
+    #[schemars(length(min = 1, max = 64))]
+    pub servers: Vec<Ipv4Addr>,
+    /// Own address from which they are asked, and to which they answer (`giaddr`).
+    pub local: Ipv4Addr,
+    /// Whom clients know as their server.
+    #[serde(default)]
+    pub mode: RelayMode,
+}
+
+/// External servers of DHCPv6.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RelayV6 {
+    /// The servers, all of which are asked.
+    #[schemars(length(min = 1, max = 64))]
+    pub servers: Vec<Ipv6Addr>,
+    /// Own address from which they are asked, and to which they answer.
+    pub local: Ipv6Addr,
+}
+
+/// Whom clients of a relay know as their server. By either way they renew by the gateway, which
+/// has to know for how long their leases live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelayMode {
+    /// The gateway, which writes itself into what servers send.
+    #[default]
+    Proxy,
+    /// The gateway, because servers are told to name it (RFC 5107).
+    Relay,
+}
+
 /// Servers of RADIUS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -262,6 +313,7 @@ impl Default for Config {
             moves: true,
             ipoe: Ipoe::default(),
             pppoe: Pppoe::default(),
+            relay: Relay::default(),
             radius: None,
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use controller_kit::keys::invalid;
 use function_kit::Invalid;
-use protocol_dhcp::{Pools, v4, v6};
-use protocol_kit::{Random, Time};
+use protocol_dhcp::Pools;
+use protocol_kit::{Departure, Random, Time};
 use protocol_ppp::{self as ppp, Ppp};
 use protocol_pppoe::AccessConcentrator;
 use protocol_radius::interims::Interims;
@@ -15,9 +15,10 @@ use tables::wheel::Wheel;
 use crate::aaa::{Aaa, key};
 use crate::account::Account;
 use crate::config::Config;
+use crate::leasing::{V4, V6};
 use crate::notes::Notes;
 use crate::places::Places;
-use crate::session::{Version, Why};
+use crate::session::Why;
 use crate::sessions::Sessions;
 
 /// All of it.
@@ -29,8 +30,8 @@ pub(crate) struct Core {
     pub account: Account,
     pub pools: Pools,
     pub aaa: Option<Aaa>,
-    pub v4: v4::Server,
-    pub v6: v6::Server,
+    pub v4: V4,
+    pub v6: V6,
     pub pppoe: AccessConcentrator,
     pub ppp: Ppp,
     /// What sessions of PPP have in common.
@@ -44,6 +45,8 @@ pub(crate) struct Core {
     /// Sessions that wait for another one to be gone, by its number, with their keys.
     pub blocked: Vec<(u32, u64)>,
     pub notes: Notes,
+    /// What a relay of DHCP wants of the network.
+    pub departure: Option<Departure>,
     pub counters: Counters,
 }
 
@@ -75,12 +78,9 @@ impl Core {
     pub fn new(config: &Config, places: Places, seed: u64) -> Result<Core, Invalid> {
         let mut random = Random::new(seed);
         let capacity = places.capacity;
-        let of_dhcp = |why: protocol_dhcp::NotMade| {
-            invalid("pools", format!("cannot be served: {why}"), "Lower `session-capacity`")
-        };
         let seeds = [random.bits(), random.bits()];
-        let v4 = v4::Server::new(places.dhcp(config, seeds[0], Version::V4), places.router);
-        let v6 = v6::Server::new(places.dhcp(config, seeds[1], Version::V6), places.identity());
+        let v4 = V4::new(config, &places, seeds[0])?;
+        let v6 = V6::new(config, &places, seeds[1])?;
         let pppoe = AccessConcentrator::new(places.concentrator(config), key(&mut random));
         let pppoe = pppoe.map_err(|why| {
             invalid("pppoe", format!("cannot be: {why}"), "Look at the README of pppoe")
@@ -96,8 +96,8 @@ impl Core {
             sessions: Sessions::new([capacity, places.gateway.line_sessions], reserved),
             account: Account::default(),
             aaa,
-            v4: v4.map_err(of_dhcp)?,
-            v6: v6.map_err(of_dhcp)?,
+            v4,
+            v6,
             pppoe,
             ppp,
             ppp_config: places.ppp(config),
@@ -106,6 +106,7 @@ impl Core {
             advertising: Interims::new(capacity + 1, random.bits()),
             blocked: Vec::new(),
             notes: Notes::default(),
+            departure: None,
             counters: Counters::default(),
             places,
             config: config.clone(),

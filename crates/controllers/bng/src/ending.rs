@@ -84,11 +84,12 @@ impl Core {
     /// A session is gone, and what it has had is free.
     fn finish(&mut self, number: u32, now: Time) {
         self.timers.cancel(number);
-        let Some(session) = self.sessions.remove(number) else { return };
+        let Some(mut session) = self.sessions.remove(number) else { return };
         if let Some(aaa) = self.aaa.as_mut().filter(|_| session.is_accounted) {
             aaa.record(number, &session, Status::Stop, now);
         }
-        for prefix in session.given.into_iter().flatten() {
+        let former = std::mem::take(&mut session.former);
+        for prefix in session.given.into_iter().flatten().chain(former) {
             let how = match (session.up_since, session.is_declined) {
                 (_, true) => Return::Declined,
                 (Some(_), false) => Return::Released,

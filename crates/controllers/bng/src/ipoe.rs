@@ -36,22 +36,29 @@ impl Core {
         Some(())
     }
 
-    /// What a server of DHCP reports.
+    /// What a server or relay of DHCP reports.
     pub fn told_by_dhcp(&mut self, version: Version, output: Output<Report>, now: Time) {
-        let Output::Report(report) = output else { return };
+        let report = match output {
+            Output::Report(report) => report,
+            Output::Departure(departure) => return self.depart(version, departure),
+        };
         match report {
             Report::Said(said) => _ = self.say(version, &said),
             Report::Wanted(lease, client, words) => self.want(version, lease, &client, words, now),
             Report::Up { lease, session, prefixes } => {
                 let Some(number) = self.sessions.of_key(session) else { return };
+                if self.is_relayed(version) {
+                    return self.hold(number, (version, lease), prefixes, now);
+                }
                 self.use_all(number, version, &prefixes);
                 self.settle(number, Some(Waiter::Lease(version, lease)), now);
             }
             Report::Gone { lease, prefixes, why, is_last, .. } => {
                 self.lose(version, lease, &prefixes, (why, is_last), now);
             }
-            // A lease that lives longer changes nothing, pools and servers there are none.
-            Report::Renewed(_) | Report::Taken { .. } | Report::Pool(_) | Report::Server(..) => {}
+            Report::Server(place, is_up) => self.told_of_server(version, place, is_up),
+            // A lease that lives longer changes nothing, and pools there are none.
+            Report::Renewed(_) | Report::Taken { .. } | Report::Pool(_) => {}
         }
     }
 
@@ -112,7 +119,7 @@ impl Core {
     }
 
     /// A client uses all that it was offered.
-    fn use_all(&mut self, number: u32, version: Version, prefixes: &[Prefix]) {
+    pub fn use_all(&mut self, number: u32, version: Version, prefixes: &[Prefix]) {
         let Some(session) = self.sessions.get_mut(number) else { return };
         for kind in kinds(version) {
             if let Some(given) = session.given[*kind as usize] {
@@ -239,7 +246,7 @@ impl Core {
 }
 
 /// What leases of a version give.
-fn kinds(version: Version) -> &'static [PoolKind] {
+pub(crate) fn kinds(version: Version) -> &'static [PoolKind] {
     match version {
         Version::V4 => &[PoolKind::Ipv4],
         Version::V6 => &[PoolKind::Na, PoolKind::Delegated],
@@ -247,7 +254,7 @@ fn kinds(version: Version) -> &'static [PoolKind] {
 }
 
 /// Marks the lines that are sessions of PPPoE, by their numbers.
-const PPPOE: u32 = 1 << 31;
+pub(crate) const PPPOE: u32 = 1 << 31;
 
 const ADVERTISEMENT: u8 = 134;
 

@@ -10,10 +10,11 @@
 //! The files in reading order: [`config`] has the keys, `places` what they mean at the gateway,
 //! `frame` reads and writes frames of lines, `granted` is what a session is let have, `session`
 //! the record of one, `sessions` all of them, `account` changes of the gateway, `aaa` the
-//! servers of RADIUS, `notes` what operators are told, `core` has all of these. `life` brings a
-//! session up, `ending` ends it, `serve` answers those who wait, `adopted` takes over what is
-//! there, `ipoe` and `dialled` are the two kinds of clients, `requests` what servers and
-//! operators want, `show` what they see, `machine` the controller.
+//! servers of RADIUS, `notes` what operators are told, `leasing` gives leases of DHCP, `core` has
+//! all of these. `life` brings a session up, `ending` ends it, `serve` answers those who wait,
+//! `adopted` takes over what is there, `ipoe` and `dialled` are the two kinds of clients, `relayed`
+//! takes what external servers give, `requests` is what servers and operators want, `show` what
+//! they see, `machine` the controller.
 
 pub mod config;
 
@@ -33,6 +34,8 @@ mod aaa;
 
 mod notes;
 
+mod leasing;
+
 mod core;
 
 mod life;
@@ -44,6 +47,8 @@ mod serve;
 mod adopted;
 
 mod ipoe;
+
+mod relayed;
 
 mod dialled;
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use function_bng::Update;
-use protocol_dhcp::Prefix;
+use protocol_dhcp::{Prefix, Return};
 use protocol_kit::{Secret, Time};
 use protocol_radius::record::Status;
 use protocol_radius::{Answer, Credentials};
@@ -134,6 +134,11 @@ impl Core {
     }
 
     fn admit(&mut self, number: u32, waiter: Waiter, now: Time) {
+        if let Waiter::Lease(version, lease) = waiter
+            && self.is_relayed(version)
+        {
+            return self.admit_relayed(number, version, lease, now);
+        }
         let kinds: &[PoolKind] = match waiter {
             Waiter::Lease(Version::V4, _) => &[PoolKind::Ipv4],
             Waiter::Lease(Version::V6, _) => &[PoolKind::Na, PoolKind::Delegated],
@@ -271,6 +276,11 @@ impl Core {
         let is_due = |(due, _): &(u64, Waiter)| *due <= at;
         let (due, rest): (Vec<_>, Vec<_>) = session.waiting.drain(..).partition(is_due);
         session.waiting = rest;
+        if session.open == 0 {
+            for prefix in std::mem::take(&mut session.former) {
+                self.pools.give_back(prefix, number, Return::Released, now);
+            }
+        }
         if session.ending.is_none() && session.active.contains(&true) {
             self.up(number, now);
         }

@@ -120,11 +120,7 @@ impl Machine for Bng {
     fn input(&mut self, now: Time, input: Input<'_, Event>) {
         self.now = now;
         match input {
-            Input::Arrival(arrival) => {
-                if let Some(aaa) = &mut self.core.aaa {
-                    aaa.arrive(arrival, now);
-                }
-            }
+            Input::Arrival(arrival) => self.core.arrive(arrival, now),
             Input::Command(Event::Punted(punt)) => {
                 self.core.counters.punted += 1;
                 if self.punted(&punt, now).is_none() {
@@ -163,6 +159,9 @@ impl Machine for Bng {
         loop {
             if let Some(action) = self.core.notes.next() {
                 return Some(Output::Report(action));
+            }
+            if let Some(departure) = self.core.departure.take() {
+                return Some(Output::Departure(departure));
             }
             if self.core.account.is_waiting() {
                 let (is_question, updates) = self.core.account.hand_over();

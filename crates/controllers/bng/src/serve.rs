@@ -120,6 +120,8 @@ impl Core {
         let Some(granted) = &session.granted else { return false };
         let is_granted =
             granted.fixed[kind as usize].is_some() || granted.pools[kind as usize].is_some();
-        is_granted || self.config.pools.iter().any(|pool| pool.kind == kind)
+        let is_relayed =
+            self.is_relayed(Version::V6) && matches!(kind, PoolKind::Na | PoolKind::Delegated);
+        is_granted || is_relayed || self.config.pools.iter().any(|pool| pool.kind == kind)
     }
 }

@@ -37,10 +37,14 @@ pub(crate) struct Session {
     /// When it entered this state.
     pub since: Time,
     pub granted: Option<Granted>,
-    /// What it has of pools or by name, in the order of [`PoolKind`].
+    /// What it has of pools, by name or of external servers, in the order of [`PoolKind`].
     pub given: [Option<Prefix>; 4],
     /// Whether it uses them, so that the gateway is to let them pass.
     pub active: [bool; 4],
+    /// What it has had before, until the gateway has it no more.
+    pub former: Vec<Prefix>,
+    /// What a lease of an external server has that another session has not given back yet.
+    pub promised: Option<(Version, LeaseId, Vec<Prefix>)>,
     /// Its leases of DHCPv4 and DHCPv6.
     pub leases: [Option<LeaseId>; 2],
     /// As the gateway has it, or will have it.
@@ -170,6 +174,8 @@ impl Session {
             since: now,
             granted: None,
             given: [None; 4],
+            former: Vec::new(),
+            promised: None,
             active: [false; 4],
             leases: [None; 2],
             set: None,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::config::PoolKind;
 use crate::core::Core;
 use crate::requests::has_address;
-use crate::session::{Session, State, Why};
+use crate::session::{Session, State, Version, Why};
 
 /// The tables, in this order.
 pub(crate) const TABLES: &[Table] = &[
@@ -141,6 +141,10 @@ impl Core {
             "missed": self.counters.missed,
             "lines-not-written": self.notes.suppressed,
             "leases": {"ipv4": self.v4.leases(), "ipv6": self.v6.leases()},
+            "relayed": {
+                "ipv4": self.relayed(Version::V4),
+                "ipv6": self.relayed(Version::V6),
+            },
             "records": {"confirmed": confirmed, "lost": lost},
             "requests-of-servers": {
                 "asked": dynamic.asked,

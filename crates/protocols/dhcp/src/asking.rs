@@ -108,8 +108,13 @@ impl Asking {
         self.servers.iter().position(is_it).map(|place| place as u16)
     }
 
-    /// Sends a message to servers, as it is written for the address of each; it is counted where
-    /// there is no socket.
+    /// Whether there is a socket; what cannot be sent for want of it is counted.
+    pub fn may_send(&self, leases: &mut Leases) -> bool {
+        leases.counters.unsent += u64::from(!self.is_open);
+        self.is_open
+    }
+
+    /// Sends a message to servers by the socket, as it is written for the address of each.
     pub fn forward(
         &mut self,
         targets: &Targets,
@@ -117,10 +122,6 @@ impl Asking {
         leases: &mut Leases,
         now: Time,
     ) {
-        if !self.is_open {
-            leases.counters.unsent += 1;
-            return;
-        }
         for (place, server) in (0..).zip(&mut self.servers) {
             if targets.owing.contains(&place) {
                 server.since.get_or_insert(now);

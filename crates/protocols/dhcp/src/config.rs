@@ -1,8 +1,9 @@
 //! What servers and relays are made of.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
+
+use protocol_kit::Secret;
 
 use crate::pool::PoolConfig;
 
@@ -38,16 +39,6 @@ pub struct Config {
     /// Whether access nodes add the relay agent's option (DHCPv4), or are relay agents of a line
     /// (RFC 6221, DHCPv6). Otherwise what has such things is dropped.
     pub trusts_access_nodes: bool,
-}
-
-/// Something that is used and not shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Secret<T>(pub T);
-
-impl<T> fmt::Debug for Secret<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
 }
 
 /// For how long others are waited for.

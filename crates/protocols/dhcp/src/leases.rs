@@ -18,14 +18,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
-use protocol_kit::{Departure, Output, Time};
+use protocol_kit::{Departure, Output, Secret, Time};
 use tables::hash::Keyed;
 use tables::tagged::Tagged;
 use tables::wheel::Wheel;
 use wire::MacAddr;
 
 use crate::access::{Heard, Line, Said};
-use crate::config::{Class, Config, Secret};
+use crate::config::{Class, Config};
 use crate::control::{Client, Command, Grant, LeaseId, Report, Why, Words};
 use crate::counters::Counters;
 use crate::lease::{Held, Holding, Lease, Note, Stage};

@@ -53,7 +53,7 @@ pub mod framed;
 pub mod fuzz;
 
 pub use access::{Heard, Line, Said};
-pub use config::{Class, Config, Patience, Rate, Rates, Secret};
+pub use config::{Class, Config, Patience, Rate, Rates};
 pub use control::{Client, Command, Grant, Identifier, LeaseId, Report, Source, Why, Words};
 pub use counters::Counters;
 pub use framed::{Framed, Place};

@@ -5,13 +5,13 @@
 //! down only if both of its own are among them. The same holds for MAC addresses, of which each is
 //! that of one line: the same one on another line has a rate of its own.
 
-use protocol_kit::Time;
+use protocol_kit::{Secret, Time};
 use tables::hash::Keyed;
 use tables::meter::Meter;
 use wire::MacAddr;
 
 use crate::access::Line;
-use crate::config::{Rate, Rates, Secret};
+use crate::config::{Rate, Rates};
 
 /// The meters of all rates.
 #[derive(Debug)]

@@ -49,11 +49,11 @@ pub struct Tls {
     pub name: Option<String>,
 }
 
-/// A secret: it is shown nowhere.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub Vec<u8>);
+/// A secret, bytes or something else: it is shown nowhere.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Secret<T = Vec<u8>>(pub T);
 
-impl fmt::Debug for Secret {
+impl<T> fmt::Debug for Secret<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
@@ -65,5 +65,15 @@ impl fmt::Display for Endpoint {
             Endpoint::Tcp(address) => write!(f, "TCP {address}"),
             Endpoint::Unix(path) => write!(f, "{path}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_of_any_type_is_not_shown() {
+        assert_eq!(format!("{:?} {:#?}", Secret(vec![7]), Secret(77u64)), "Secret Secret");
     }
 }

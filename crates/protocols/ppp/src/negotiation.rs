@@ -92,16 +92,25 @@ impl<L: Layer> Negotiation<L> {
         Signals { reason: Some(reason), ..closed }
     }
 
-    /// Does what is due by now.
+    /// Does what is due by now. One that was not answered, while the session goes on without it,
+    /// begins anew after a pause: the peer's may have ended alike, and then each would wait for the
+    /// other one's request (RFC 1661 section 4.2, Stopped).
     pub fn expire(&mut self, out: &mut Outbox<'_>) -> Signals {
         if self.timer.take_if(|timer| *timer <= out.now).is_none() {
             return Signals::default();
+        }
+        if self.state == State::Stopped {
+            // The restart option of the event Open (section 4.3).
+            (self.rounds, self.naks) = (0, 0);
+            let ended = self.happen(Event::Down, NOTHING, out);
+            return ended.and(self.happen(Event::Up, NOTHING, out));
         }
         if self.restarts > 0 {
             return self.happen(Event::Timeout, NOTHING, out);
         }
         let is_asking = self.state >= State::ReqSent;
         let signals = self.happen(Event::LastTimeout, NOTHING, out);
+        self.timer = is_asking.then(|| out.now.after(out.restart * u32::from(REQUESTS_MAX)));
         Signals { reason: is_asking.then_some(Reason::Unanswered), ..signals }
     }
 
@@ -268,7 +277,7 @@ impl<L: Layer> Negotiation<L> {
 
     fn happen(&mut self, event: Event, reply: Reply<'_>, out: &mut Outbox<'_>) -> Signals {
         let Some((actions, state)) = next(self.state, event) else { return Signals::default() };
-        self.state = state;
+        let before = std::mem::replace(&mut self.state, state);
         if actions.have(Actions::IRC) {
             let is_end = actions.have(Actions::STR);
             self.restarts = if is_end { TERMINATIONS_MAX } else { REQUESTS_MAX };
@@ -299,7 +308,8 @@ impl<L: Layer> Negotiation<L> {
         self.timer = match state.is_timed() {
             true if has_begun || self.timer.is_none() => Some(out.again()),
             true => self.timer,
-            false => None,
+            // It goes on waiting until it begins anew.
+            false => self.timer.filter(|_| state == before),
         };
         if !matches!(state, State::ReqSent | State::AckSent) {
             self.request = None;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::attributes::{Attributes, ipv4, ipv6, ipv6_prefix, kind, number};
+use crate::attributes::{Attributes, ipv4, ipv6, ipv6_prefix, ipv6_prefix_value, kind, number};
 
 /// By what a request names the access server that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub enum SessionKey {
     Address(IpAddr),
     /// Framed-Interface-Id.
     InterfaceId([u8; 8]),
-    /// Framed-IPv6-Prefix, as the attribute has it.
+    /// Framed-IPv6-Prefix, as [`ipv6_prefix_value`] writes it, however it came.
     Prefix(Vec<u8>),
-    /// Delegated-IPv6-Prefix, as the attribute has it.
+    /// Delegated-IPv6-Prefix, in the same form.
     DelegatedPrefix(Vec<u8>),
     /// Called-Station-Id.
     Called(Vec<u8>),
@@ -149,9 +149,10 @@ fn text(value: &[u8]) -> Result<Vec<u8>, ErrorCause> {
     if value.is_empty() { Err(ErrorCause::InvalidRequest) } else { Ok(value.to_vec()) }
 }
 
+/// The same prefix may come with more bytes than it needs.
 fn prefix(value: &[u8]) -> Result<Vec<u8>, ErrorCause> {
-    ipv6_prefix(value).ok_or(ErrorCause::InvalidRequest)?;
-    Ok(value.to_vec())
+    let (prefix, len) = ipv6_prefix(value).ok_or(ErrorCause::InvalidRequest)?;
+    Ok(ipv6_prefix_value(prefix, len))
 }
 
 /// The address of an access server or of a session.

@@ -273,7 +273,7 @@ impl Client {
             known.probe = Some(slot);
             known.enter(State::Tried, now);
         }
-        known.counters.requests += 1;
+        known.ask(now);
         let timeout = jittered(known.config.timeout, &mut self.random);
         // The authenticator of an accounting request is made of its bytes.
         let own = Packet::parse(&bytes).map_or(authenticator, |packet| *packet.authenticator);
@@ -340,7 +340,8 @@ impl Client {
         }
         let (server, is_over) = (way.server, now >= pending.end);
         let was_up = known.state == State::Up;
-        let had_time = way.had_time(config.tries, self.patience, now);
+        let had_time = way.had_time(config.tries, self.patience, now)
+            || known.was_silent_for(self.patience / 2, now);
         if known.miss(slot, had_time, now) {
             self.rest(server, now);
             if was_up {
@@ -424,6 +425,7 @@ impl Client {
             known.counters.malformed += 1;
             return;
         };
+        known.hear();
         let slot = self.sockets.owner(socket, packet.identifier);
         let pending = slot.and_then(|slot| self.slots[slot as usize].as_ref());
         let way = pending.and_then(|pending| pending.way.as_ref());

@@ -19,7 +19,6 @@ use crate::attributes::{Attributes, Key, kind};
 use crate::dictionary::{Dictionary, UnreadableRow, rows_of};
 use crate::targets::{Made, TARGETS, Takes, Target, letter};
 
-pub use crate::dictionary::UnreadableRow as Unreadable;
 pub use crate::grants::{Grant, Limiter, PoolKind, Way};
 
 /// The table.

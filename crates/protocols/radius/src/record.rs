@@ -7,8 +7,6 @@
 use crate::attributes::{Attributes, Format, Key, List, Refused, kind};
 use crate::dictionary::{Dictionary, UnreadableRow, rows_of};
 
-pub use crate::dictionary::UnreadableRow as Unreadable;
-
 /// A record.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {

@@ -15,6 +15,8 @@ pub(crate) struct Known {
     pub counters: Counters,
     /// Requests without answer since the last answer.
     pub unanswered: u16,
+    /// When the first request was sent to it since something came from it last; `None` if none was.
+    pub silent_since: Option<Time>,
     /// The request that is to find out whether it is there again, while it is being tried.
     pub probe: Option<u32>,
     /// When its state has changed last.
@@ -96,6 +98,7 @@ impl Known {
             state: State::Up,
             counters: Counters::default(),
             unanswered: 0,
+            silent_since: None,
             probe: None,
             since: Time::ZERO,
             round_trip: None,
@@ -110,8 +113,26 @@ impl Known {
         self.enter(State::Up, now)
     }
 
-    /// A request has ended without answer; true if it is dead from now on. One that had too little
-    /// time says nothing about it. While it is tried, only the request that tries it does.
+    /// Something was sent to it for the first time.
+    pub fn ask(&mut self, now: Time) {
+        self.counters.requests += 1;
+        self.silent_since.get_or_insert(now);
+    }
+
+    /// A packet has come from it. An answer that is too late says that it is there, too; a forged
+    /// one does no harm, because requests that had enough time count all the same.
+    pub fn hear(&mut self) {
+        self.silent_since = None;
+    }
+
+    /// Whether it was asked for so long, and nothing has come from it.
+    pub fn was_silent_for(&self, span: Duration, now: Time) -> bool {
+        self.silent_since.is_some_and(|since| now.since(since) >= span)
+    }
+
+    /// A request has ended without answer; true if it is dead from now on. If neither that request
+    /// nor all of them together had enough time, it says nothing about the server. While it is
+    /// tried, only the request that tries it does.
     pub fn miss(&mut self, slot: u32, had_time: bool, now: Time) -> bool {
         self.counters.unanswered += 1;
         let is_probe = self.probe.take_if(|probe| *probe == slot).is_some();
@@ -150,6 +171,8 @@ impl Known {
         let has_changed = self.state != state;
         if has_changed {
             (self.state, self.since) = (state, now);
+            // What was sent before says nothing of what will be.
+            self.silent_since = None;
         }
         has_changed
     }

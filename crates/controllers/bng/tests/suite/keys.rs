@@ -51,6 +51,8 @@ fn keys_that_cannot_be_used_are_named() {
         ),
         (pool(json!({"length": 20})), "pools[0].length"),
         (json!({"radius": {"servers": [server("::1")]}}), "radius.servers[0].local"),
+        (json!({"relay": {"ipv4": {"servers": [], "local": "192.0.2.9"}}}), "relay.ipv4.servers"),
+        (json!({"relay": {"ipv6": {"servers": [], "local": "2001:db8::9"}}}), "relay.ipv6.servers"),
         (
             json!({"radius": {"servers": [server("192.0.2.9")], "interim-interval-s": 5}}),
             "radius.interim-interval-s",

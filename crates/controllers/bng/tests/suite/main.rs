@@ -2,12 +2,14 @@
 //! RADIUS, over links that lose, repeat and reorder.
 
 mod dialled;
+mod external;
 mod gateway;
 mod host;
 mod hostile;
 mod keys;
 mod leases;
 mod real;
+mod relayed;
 mod restarts;
 mod server;
 mod six;

@@ -6,6 +6,7 @@ use protocol_radius::List;
 use serde_json::json;
 use wire::{icmp, udp};
 
+use crate::external::{ADDRESS, DUID, PREFIX};
 use crate::host::Host;
 use crate::server::STOP;
 use crate::world::{World, keys, seconds};
@@ -159,4 +160,46 @@ fn a_host_that_asks_for_a_router_is_told_when_its_packets_pass() {
     assert_eq!(world.gateway.sessions.len(), 0);
     let show = controller_kit::Controller::show(&world.bng);
     assert_eq!(show["ended"]["idle-timeout"], json!(1));
+}
+
+#[test]
+fn external_servers_give_an_address_and_a_prefix() {
+    let relay = json!({"ipv6": {"servers": ["2001:db8:9::67"], "local": "2001:db8:9::9"}});
+    let mut world = World::new(&keys(json!({"relay": relay})), 3);
+    let host = world.add(Host::bare(7, 1));
+    let duid = (1u16, vec![0, 3, 0, 1, 2, 0, 0, 0, 1, 1]);
+    let ias = [(3, ia(1)), (25, ia(2))];
+    let solicit = [&[duid.clone()][..], &ias].concat();
+    let offers = world.exchange(host, 0x86dd, &message(1, &solicit));
+    let (kind, _) = read(offers.first().expect("an answer"));
+    assert_eq!((kind, world.gateway.sessions.len()), (2, 0), "an Advertise");
+    let named = [duid, (2, DUID.to_vec())];
+    let request = [&named[..], &ias].concat();
+    let replies = world.exchange(host, 0x86dd, &message(3, &request));
+    assert_eq!(read(replies.first().expect("an answer")).0, 7, "a Reply");
+    let (session, _) = world.gateway.sessions.values().next().expect("a session");
+    let delegated = session.delegated.expect("a prefix");
+    assert_eq!((session.na, delegated.address, delegated.len), (Some(ADDRESS), PREFIX, 56));
+    // The line, the station, and the name of the line.
+    let (_, interface) = world.external.asked.last().expect("it was asked");
+    assert_eq!(interface[10..], *b"100.7");
+    // It is renewed, and lives for 600 s from then on.
+    world.run(seconds(400));
+    world.exchange(host, 0x86dd, &message(5, &request));
+    world.run(seconds(400));
+    assert_eq!(world.gateway.sessions.len(), 1);
+    // A router advertisement says that there is more.
+    let advertisements = world.exchange(host, 0x86dd, &solicitation());
+    assert_eq!(advertisements.first().expect("an advertisement")[2 + 40 + 5], 0xc0);
+    let lifetimes = [0; 8];
+    let na = [&ADDRESS.octets()[..], &lifetimes].concat();
+    let pd = [&lifetimes[..], &[56], &PREFIX.octets()].concat();
+    let within = |ia: Vec<u8>, code: u8, value: Vec<u8>| {
+        [&ia[..], &[0, code, 0, value.len() as u8], &value].concat()
+    };
+    let ias = [(3, within(ia(1), 5, na)), (25, within(ia(2), 26, pd))];
+    world.exchange(host, 0x86dd, &message(8, &[&named[..], &ias].concat()));
+    world.run(seconds(5));
+    let left = world.gateway.sessions.values().next().map(|(session, _)| session);
+    assert!(left.is_none_or(|it| it.na.is_none() && it.delegated.is_none()), "{left:?}");
 }

@@ -5,18 +5,24 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
+use controller_bng::Config;
 use protocol_ppp::Method;
 use protocol_radius::List;
 use serde_json::json;
 
 use crate::host::Host;
+use crate::relayed::relayed;
 use crate::server::{START, STOP};
 use crate::world::{Faults, World, keys, seconds};
 
 #[test]
 fn no_address_is_given_twice_and_everything_comes_back() {
     for seed in 0..SEEDS {
-        let run = catch_unwind(AssertUnwindSafe(|| walk(seed)));
+        let run = catch_unwind(AssertUnwindSafe(|| {
+            // Of DHCPv4 by external servers, too.
+            let by_others = Config { lease_time_s: 120, pppoe: own().pppoe, ..relayed("proxy") };
+            walk(seed, &if seed % 4 < 2 { own() } else { by_others });
+        }));
         if let Err(panic) = run {
             eprintln!("the seed is {seed}");
             resume_unwind(panic);
@@ -27,15 +33,20 @@ fn no_address_is_given_twice_and_everything_comes_back() {
 /// Runs, of which each takes a fifth of a second.
 const SEEDS: u64 = 40;
 
-fn walk(seed: u64) {
-    let config = keys(json!({
+/// All by the controller alone.
+fn own() -> Config {
+    keys(json!({
         "ipoe": {"authentication": "radius"},
         "pppoe": {"authentication": "radius"},
         "lease-time-s": 120,
-    }));
+    }))
+}
+
+fn walk(seed: u64, config: &Config) {
     let has_restarts = seed % 2 == 1;
-    let mut world = World::new(&config, seed);
+    let mut world = World::new(config, seed);
     world.server.is_open = true;
+    world.external.valid_s = config.lease_time_s;
     world.server.add("user", "password", List::new());
     for number in 1..=6 {
         world.add(Host::dhcp(number, number as u8));
@@ -55,7 +66,7 @@ fn walk(seed: u64) {
             12 => world.server.is_dead = !world.server.is_dead,
             13 => _ = world.command("disconnect", json!({"session": 1 + number % 20})),
             14 if has_restarts && world.random.below(8) == 0 => {
-                world.restart(&config, seed ^ 0xabcd);
+                world.restart(config, seed ^ 0xabcd);
             }
             _ => _ = world.pass(host, number),
         }

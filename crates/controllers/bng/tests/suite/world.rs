@@ -17,6 +17,7 @@ use protocol_kit::{
 use protocol_radius::{Code, List};
 use serde_json::{Value, json};
 
+use crate::external::External;
 use crate::gateway::Gateway;
 use crate::host::{Host, Kind};
 use crate::server::{SECRET, Server};
@@ -52,6 +53,7 @@ pub struct World {
     pub random: Random,
     pub gateway: Gateway,
     pub server: Server,
+    pub external: External,
     pub hosts: Vec<Host>,
     pub faults: Faults,
     pub alarms: Vec<Alarm>,
@@ -126,6 +128,7 @@ impl World {
             random: Random::new(seed ^ 0x5eed),
             gateway: Gateway::default(),
             server: Server::default(),
+            external: External { valid_s: 600, ..External::default() },
             hosts: Vec::new(),
             faults: Faults::default(),
             alarms: Vec::new(),
@@ -381,7 +384,11 @@ impl World {
             }
             Happens::Down(host, frame) => self.hosts[host].hear(&frame, self.now),
             Happens::ToServer(socket, to, bytes) => {
-                if let Some(answer) = self.server.hear(&bytes) {
+                let answer = match to.port() {
+                    67 | 547 => self.external.hear(to, &bytes),
+                    _ => self.server.hear(&bytes),
+                };
+                if let Some(answer) = answer {
                     self.send(Happens::ToBng(socket, to, answer));
                 }
             }

@@ -256,6 +256,7 @@ pub mod code {
 pub mod agent {
     pub const CIRCUIT: u8 = 1;
     pub const REMOTE: u8 = 2;
+    pub const LINK_SELECTION: u8 = 5;
     pub const FLAGS: u8 = 10;
     pub const SERVER_OVERRIDE: u8 = 11;
 }

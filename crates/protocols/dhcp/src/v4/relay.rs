@@ -37,7 +37,10 @@ pub enum Mode {
 pub struct Relay {
     leases: Leases,
     asking: Asking,
+    /// The address to which servers answer.
     address: Ipv4Addr,
+    /// The address by which clients know the relay.
+    on_lines: Ipv4Addr,
     mode: Mode,
     /// The leases by the last transaction of their clients; some are of leases that are gone.
     transactions: BTreeMap<(u32, MacAddr), u32>,
@@ -145,7 +148,7 @@ impl Steps for Relay {
         };
         // By RFC 5107 it calls itself as this relay.
         let identifier = message.option(code::SERVER);
-        let identifier = identifier.as_deref().filter(|one| *one != self.address.octets());
+        let identifier = identifier.as_deref().filter(|one| *one != self.on_lines.octets());
         self.asking.heard_of(place, identifier);
         let mac = message.chaddr().try_into().map(MacAddr).unwrap_or_default();
         let number = self.number(message.xid(), mac);
@@ -199,13 +202,23 @@ impl Relay {
             leases: Leases::new(config, false)?,
             asking: Asking::new(local, servers)?,
             address,
+            on_lines: address,
             mode,
             transactions: BTreeMap::new(),
         })
     }
 
+    /// The same with another address on lines: clients hear from it, and renew by it. Servers are
+    /// told it as the link by which they choose their pools (RFC 3527); they answer to the former.
+    #[must_use]
+    pub fn on_lines(self, address: Ipv4Addr) -> Relay {
+        Relay { on_lines: address, ..self }
+    }
+
     /// Passes a message on that asks for no address. What a client gives up has to be its own: by
-    /// another one's identifier it could have a server take what that one has.
+    /// another one's identifier it could have a server take what that one has. Where no server hears
+    /// of it, a release counts all the same, because the client is gone; but an address that
+    /// somebody else uses stays the client's, so that nobody else is given it.
     fn forward_other(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
         let (address, how) = match message.kind() {
             kind::RELEASE => (Some(message.ciaddr()), (Return::Released, Why::Released)),
@@ -213,7 +226,10 @@ impl Relay {
                 let address = message.address(code::REQUESTED_ADDRESS);
                 (address, (Return::Declined, Why::Declined))
             }
-            _ => return self.forward(message, heard, number, now),
+            _ => {
+                self.forward(message, heard, number, now);
+                return;
+            }
         };
         let gone = address.map(|address| Prefix::host(address.into()));
         let held = self.leases.lease(number).and_then(|lease| lease.held(ADDRESS.0, ADDRESS.1));
@@ -221,19 +237,36 @@ impl Relay {
             self.leases.counters.unknown += 1;
             return;
         };
-        self.forward(message, heard, number, now);
-        self.leases.release(number, |one| one.prefix == gone, how, now);
+        let is_sent = self.forward(message, heard, number, now);
+        if is_sent || message.kind() == kind::RELEASE {
+            self.leases.release(number, |one| one.prefix == gone, how, now);
+        }
     }
 
-    fn forward(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
+    /// Passes a message on; whether it was sent. One that was not leaves everything as it was.
+    fn forward(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) -> bool {
         let transaction = (message.xid(), heard.mac);
         if self.number(transaction.0, transaction.1).is_some_and(|other| other != number) {
             // Of the same host on another line, or of somebody who would like to have its answer.
             self.leases.counters.superseded += 1;
-            return;
+            return false;
         }
-        let Some(note) = self.leases.note_mut(number) else { return };
-        let chosen = note.server;
+        let Some(chosen) = self.leases.lease(number).map(|lease| lease.note.server) else {
+            return false;
+        };
+        let agent = self.agent(message, heard.line);
+        let Some(bytes) = relayed(message, self.address, &agent) else {
+            self.leases.counters.malformed += 1;
+            return false;
+        };
+        let Some(targets) = self.targets(message, heard, chosen) else {
+            self.leases.counters.unknown += 1;
+            return false;
+        };
+        if !self.asking.may_send(&mut self.leases) {
+            return false;
+        }
+        let Some(note) = self.leases.note_mut(number) else { return false };
         if let Some(old) = note.xid.replace(transaction.0) {
             self.transactions.remove(&(old, heard.mac));
         }
@@ -242,15 +275,6 @@ impl Relay {
         }
         self.transactions.insert(transaction, number);
         self.forget_old();
-        let agent = self.agent(message, heard.line);
-        let Some(bytes) = relayed(message, self.address, &agent) else {
-            self.leases.counters.malformed += 1;
-            return;
-        };
-        let Some(targets) = self.targets(message, heard, chosen) else {
-            self.leases.counters.unknown += 1;
-            return;
-        };
         let is_proxied = self.mode == Mode::Proxy && self.is_named(message);
         let written = |server| {
             let mut bytes = bytes.clone();
@@ -260,6 +284,7 @@ impl Relay {
             bytes
         };
         self.asking.forward(&targets, written, &mut self.leases, now);
+        true
     }
 
     /// Which servers a message is for, where `chosen` is the one that the client has its address
@@ -299,7 +324,7 @@ impl Relay {
 
     /// Whether a client names the relay as its server.
     fn is_named(&self, message: &Message<'_>) -> bool {
-        message.address(code::SERVER) == Some(self.address)
+        message.address(code::SERVER) == Some(self.on_lines)
     }
 
     /// The relay agent's option for a line: what a trusted access node has said comes first.
@@ -318,7 +343,11 @@ impl Relay {
         }
         if self.mode == Mode::Override {
             option.extend([agent::SERVER_OVERRIDE, 4]);
-            option.extend(self.address.octets());
+            option.extend(self.on_lines.octets());
+        }
+        if self.on_lines != self.address {
+            option.extend([agent::LINK_SELECTION, 4]);
+            option.extend(self.on_lines.octets());
         }
         option
     }
@@ -378,13 +407,13 @@ impl Relay {
     fn pass(&mut self, message: &Message<'_>, heard: &Heard, yiaddr: Option<Ipv4Addr>) {
         let mut bytes = returned(message);
         if self.mode == Mode::Proxy {
-            replace_address(&mut bytes, code::SERVER, self.address);
+            replace_address(&mut bytes, code::SERVER, self.on_lines);
         }
         let (mac, to) = match message.kind() {
             kind::NAK => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
             _ => destination(message, heard, yiaddr),
         };
-        let (line, from) = (heard.line, self.address.into());
+        let (line, from) = (heard.line, self.on_lines.into());
         self.leases.say(Said { line, mac, from, to: to.into(), port: CLIENT_PORT, bytes });
     }
 

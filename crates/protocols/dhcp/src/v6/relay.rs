@@ -120,7 +120,7 @@ impl Steps for Relay {
                 self.give_up(&relayed, &heard, (Return::Declined, Why::Declined), now);
             }
             // What needs no lease.
-            _ => self.forward(&message, &heard, now),
+            _ => _ = self.forward(&message, &heard, now),
         }
     }
 
@@ -203,7 +203,7 @@ impl Relay {
     }
 
     /// Passes on what a client gives up. It has to be its own: by another one's identifier it could
-    /// have a server take what that one has.
+    /// have a server take what that one has. Where no server hears of it, it counts as in version 4.
     fn give_up(&mut self, relayed: &Relayed<'_>, heard: &Heard, how: (Return, Why), now: Time) {
         let message = relayed.message;
         let found = client(relayed, heard).and_then(|client| self.leases.find(&client));
@@ -225,23 +225,25 @@ impl Relay {
             self.leases.counters.unknown += 1;
             return;
         }
-        self.ask(&message, heard, number, now);
         let is_gone = |held: &Holding| gone.iter().any(|one| one.prefix == held.prefix);
-        self.leases.release(number, is_gone, how, now);
+        if self.ask(&message, heard, number, now) || message.kind == kind::RELEASE {
+            self.leases.release(number, is_gone, how, now);
+        }
     }
 
-    /// Passes on a message of a client that has a lease, or a request for one: what answers an
-    /// earlier one is not for it any more.
-    fn ask(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
-        if let Some(note) = self.leases.note_mut(number) {
+    /// Passes on a message of a client that has a lease, or a request for one; whether it was sent.
+    /// Then what answers an earlier one is not for it any more.
+    fn ask(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) -> bool {
+        let is_sent = self.forward(message, heard, now);
+        if let Some(note) = self.leases.note_mut(number).filter(|_| is_sent) {
             note.xid = Some(xid(message));
         }
-        self.forward(message, heard, now);
+        is_sent
     }
 
-    /// Sends a Relay-forward to every server (section 19.1).
-    fn forward(&mut self, message: &Message<'_>, heard: &Heard, now: Time) {
-        let IpAddr::V6(peer) = heard.from else { return };
+    /// Sends a Relay-forward to every server (section 19.1); whether it was sent.
+    fn forward(&mut self, message: &Message<'_>, heard: &Heard, now: Time) -> bool {
+        let IpAddr::V6(peer) = heard.from else { return false };
         let hops = Hop::parse(&heard.bytes).map_or(0, |hop| hop.hops + 1);
         let mut relay = Writer::relay(kind::RELAY_FORWARD, hops, self.addresses.link, peer);
         let (circuit, remote) = self.asking.names(heard.line);
@@ -254,7 +256,10 @@ impl Relay {
         if !relay.put(code::RELAY_MESSAGE, &heard.bytes) {
             // It leaves no room for what is put around it.
             self.leases.counters.malformed += 1;
-            return;
+            return false;
+        }
+        if !self.asking.may_send(&mut self.leases) {
+            return false;
         }
         let all = self.asking.places();
         // Servers that do not know a client are silent, unless they are asked for the first time.
@@ -268,6 +273,7 @@ impl Relay {
         let bytes = relay.finish();
         let targets = Targets { to: all, owing };
         self.asking.forward(&targets, |_| bytes.clone(), &mut self.leases, now);
+        true
     }
 
     /// Hands a message of a server to its client: a Reply when its session is up.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use protocol_dhcp::{Access, Counters, Rate, Rates, Secret, fuzz, v4, v6};
-use protocol_kit::Random;
+use protocol_dhcp::{Access, Counters, Rate, Rates, fuzz, v4, v6};
+use protocol_kit::{Random, Secret};
 
 use crate::client4::{ACK, DISCOVER, Message4, NAK, OFFER, REQUEST};
 use crate::client6::{ADVERTISE, Message6, REPLY, SOLICIT, association};

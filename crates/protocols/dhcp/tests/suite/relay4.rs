@@ -165,6 +165,32 @@ fn servers_are_told_whom_to_name() {
 }
 
 #[test]
+fn clients_know_the_relay_by_its_address_on_lines_and_servers_choose_their_pools_by_it() {
+    const ON_LINES: Ipv4Addr = Ipv4Addr::new(10, 1, 7, 1);
+    let on_lines = ON_LINES.octets();
+    for mode in [Mode::Proxy, Mode::Override] {
+        let relay = Relay::new(config4(), RELAY, &SERVERS[..1], mode).expect("a relay");
+        let mut lines = Lines::new(relay.on_lines(ON_LINES));
+        lines.hear(7, MAC, ANYBODY, Message4::new(DISCOVER, 5, MAC).bytes());
+        let bytes = lines.asked[0].1.clone();
+        let (_, message) = asked(&mut lines).remove(0);
+        assert_eq!(message.giaddr, RELAY.octets());
+        let named =
+            if mode == Mode::Override { [&[11, 4][..], &on_lines].concat() } else { vec![] };
+        let agent = [&[1, 4, 0, 0, 0, 7][..], &named, &[5, 4], &on_lines].concat();
+        assert_eq!(message.option(82), agent);
+        let named = if mode == Mode::Override { ON_LINES } else { SERVERS[0] };
+        lines.answer(SERVERS[0].into(), &answer(&bytes, OFFER, named, [10, 1, 7, 9]));
+        let said = lines.only();
+        assert_eq!(said.from, IpAddr::from(ON_LINES));
+        assert_eq!(Message4::read(&said.bytes).option(54), on_lines);
+        let taken = Message4::new(REQUEST, 5, MAC).with(50, &[10, 1, 7, 9]).with(54, &on_lines);
+        lines.hear(7, MAC, ANYBODY, taken.bytes());
+        assert_eq!(asked(&mut lines)[0].1.option(54), named.octets());
+    }
+}
+
+#[test]
 fn a_nak_takes_the_address_back() {
     let mut lines = lines(Mode::Relay);
     bound(&mut lines);
@@ -286,6 +312,39 @@ fn a_socket_that_fails_is_not_the_servers_silence_and_what_it_loses_is_counted()
     assert_eq!(lines.turns(), []);
     lines.hear(7, MAC, ANYBODY, Message4::new(DISCOVER, 7, MAC).bytes());
     assert_eq!((lines.asked.len(), lines.machine.counters().unsent), (2, 1));
+}
+
+#[test]
+fn what_cannot_be_passed_on_changes_nothing() {
+    let mut lines = lines(Mode::Relay);
+    lines.hear(7, MAC, ANYBODY, Message4::new(DISCOVER, 5, MAC).bytes());
+    let bytes = lines.asked[0].1.clone();
+    lines.asked.clear();
+    // With the relay's option it would be too long.
+    let long = (0..14).fold(Message4::new(DISCOVER, 6, MAC), |all, _| all.with(43, &[0; 255]));
+    let long = long.with(43, &[0; 250]).bytes();
+    assert!((4090..=4096).contains(&long.len()), "{}", long.len());
+    lines.hear(7, MAC, ANYBODY, long);
+    assert_eq!((lines.asked.len(), lines.machine.counters().malformed), (0, 1));
+    // And this has no way.
+    lines.fail();
+    lines.hear(7, MAC, ANYBODY, Message4::new(DISCOVER, 7, MAC).bytes());
+    assert_eq!((lines.asked.len(), lines.machine.counters().unsent), (0, 1));
+    lines.answer(SERVERS[0].into(), &answer(&bytes, OFFER, SERVERS[0], [10, 1, 0, 9]));
+    assert_eq!(Message4::read(&lines.only().bytes).xid, 5, "what was asked before is answered");
+}
+
+#[test]
+fn a_declined_address_is_given_up_when_its_server_hears_of_it_and_a_released_one_at_once() {
+    let mut lines = lines(Mode::Relay);
+    bound(&mut lines);
+    lines.fail();
+    lines.hear(7, MAC, ANYBODY, of_bound(DECLINE, 8).bytes());
+    let counters = lines.machine.counters();
+    assert_eq!((counters.unsent, counters.declined, lines.machine.leases()), (1, 0, 1));
+    lines.hear(7, MAC, ANYBODY, of_bound(RELEASE, 9).bytes());
+    assert_eq!((lines.machine.counters().unsent, lines.machine.leases()), (2, 0));
+    assert!(matches!(lines.reports.last(), Some(Report::Gone { why: Why::Released, .. })));
 }
 
 #[test]

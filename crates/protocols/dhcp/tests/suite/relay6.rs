@@ -226,6 +226,18 @@ fn a_client_gives_up_its_own_alone() {
 }
 
 #[test]
+fn what_is_declined_is_given_up_when_its_server_hears_of_it_and_what_is_released_at_once() {
+    let mut lines = lines();
+    let given_up = bound(&mut lines);
+    lines.fail();
+    lines.hear(7, MAC, ANYBODY6, given_up(DECLINE).bytes());
+    let counters = lines.machine.counters();
+    assert_eq!((counters.unsent, counters.declined, lines.machine.leases()), (1, 0, 1));
+    lines.hear(7, MAC, ANYBODY6, given_up(RELEASE).bytes());
+    assert_eq!((lines.machine.counters().unsent, lines.machine.leases()), (2, 0));
+}
+
+#[test]
 fn what_no_lease_can_have_is_not_passed_on() {
     let mut lines = lines();
     lines.hear(7, MAC, ANYBODY6, both(REQUEST).with(2, &SERVER_DUID).bytes());

@@ -15,8 +15,8 @@ use std::time::Duration;
 use protocol_dhcp::v4::Mode;
 use protocol_dhcp::v6::relay::Addresses;
 use protocol_dhcp::v6::server::Identity;
-use protocol_dhcp::{Command, Config, Framed, Line, Place, Secret, v4, v6};
-use protocol_kit::{Input, Interface, Machine, Output, Time};
+use protocol_dhcp::{Command, Config, Framed, Line, Place, v4, v6};
+use protocol_kit::{Input, Interface, Machine, Output, Secret, Time};
 use simulation::{Quality, Said as Told, Simulation, World, simulate};
 use wire::MacAddr;
 

@@ -99,6 +99,37 @@ fn addresses_are_taken_where_they_are_wanted() {
 }
 
 #[test]
+fn a_protocol_that_was_not_answered_begins_anew_while_the_other_one_is_open() {
+    let config = Config { keepalive: None, ..open() };
+    let mut one = One::linked(config);
+    one.answer(Answer::Accept(given()));
+    let requests = std::mem::take(&mut one.sent);
+    one.hear(&v4(code::CONFIGURE_REQUEST, 1, &[3, 6, 10, 0, 0, 2]));
+    one.hear(&answered(&requests[0], code::CONFIGURE_ACK));
+    one.sent.clear();
+    // Ten requests in half a minute, as long a pause, and ten again.
+    let asked = |one: &mut One, span_s| {
+        one.pass(Duration::from_secs(span_s));
+        let sent = std::mem::take(&mut one.sent);
+        assert!(sent.iter().all(|it| code_of(it) == (protocol::IPV6CP, code::CONFIGURE_REQUEST)));
+        sent.len()
+    };
+    let counts = [29, 29, 31].map(|span_s| asked(&mut one, span_s));
+    assert_eq!((counts, one.ended()), ([9, 0, 10], None));
+    assert!(one.ppp.view(0).is_some_and(|view| view.is_v4_up && !view.is_v6_up));
+    // The peer is there again.
+    one.pass(Duration::from_secs(35));
+    let request = one.sent.pop().expect("a request");
+    one.hear(&v6(code::CONFIGURE_REQUEST, 1, 0x22));
+    one.hear(&answered(&request, code::CONFIGURE_ACK));
+    assert!(one.ppp.view(0).is_some_and(|view| view.is_v4_up && view.is_v6_up));
+    // One that the peer has ended stays so.
+    one.hear(&Packet { code: code::TERMINATE_REQUEST, id: 9, data: &[] }.emit(protocol::IPV6CP));
+    one.sent.clear();
+    assert_eq!(asked(&mut one, 300), 0);
+}
+
+#[test]
 fn interface_identifiers_differ() {
     let mut agreed = Vec::new();
     for (first, answer) in [(0, code::CONFIGURE_NAK), (0x11, code::CONFIGURE_NAK)] {

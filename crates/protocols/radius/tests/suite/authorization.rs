@@ -110,6 +110,29 @@ fn the_owner_is_asked_by_the_keys_of_a_session_and_answers() {
 }
 
 #[test]
+fn a_prefix_names_the_same_session_in_every_form() {
+    let mut dynamic = machine(Config { kept_max: 4, ..config() });
+    let short = [0, 36, 0x20, 1, 0x0d, 0xb8, 0x10];
+    let mut padded = short.to_vec();
+    // Bits behind its length say nothing.
+    padded[6] |= 0x0f;
+    padded.resize(18, 0xff);
+    let mut identifier = 0;
+    for value in [&short[..], &padded] {
+        for (kind, key) in [
+            (kind::FRAMED_IPV6_PREFIX, SessionKey::Prefix(short.to_vec())),
+            (kind::DELEGATED_IPV6_PREFIX, SessionKey::DelegatedPrefix(short.to_vec())),
+        ] {
+            identifier += 1;
+            let asked = request(Code::DisconnectRequest, identifier, &list(&[(kind, value)]));
+            let (_, said) = hand_over(&mut dynamic, &asked, ms(0));
+            let [Report::Asked { keys, .. }] = &said[..] else { panic!("{said:?}") };
+            assert_eq!(*keys, [key]);
+        }
+    }
+}
+
+#[test]
 fn repetitions_are_answered_alike_and_the_owner_hears_of_one() {
     let mut dynamic = machine(config());
     let asked = request(Code::DisconnectRequest, 9, &list(&[(kind::USER_NAME, b"nemo")]));

@@ -302,6 +302,34 @@ fn a_request_that_had_too_little_time_says_nothing_about_a_server() {
 }
 
 #[test]
+fn a_server_that_dies_is_found_dead_though_no_request_has_enough_time() {
+    let config = Config { sockets_max: 1, patience: Duration::from_secs(4), ..config(1) };
+    let mut client = Client::new(&config).expect("usable");
+    let mut answers: Vec<(u64, Sent)> = Vec::new();
+    let mut dead = None;
+    // Twice as many ask as are answered: of their 4 s those that leave have half a second left, and
+    // an answer takes 1 s.
+    for at in (0..12_000u64).step_by(2) {
+        ask(&mut client, at, access("name"), ms(at));
+        let (due, rest) = answers.into_iter().partition(|(due, _)| *due <= at);
+        answers = rest;
+        for (_, sent) in due {
+            sent.answer_by(&mut client, &sent.answer(Code::AccessAccept), ms(at));
+        }
+        let (sent, said) = outputs(&mut client, ms(at));
+        answers.extend(sent.into_iter().filter(|_| at < 8_000).map(|sent| (at + 1_000, sent)));
+        if said.contains(&Report::Server { server: 0, is_up: false }) {
+            dead.get_or_insert(at);
+        }
+    }
+    let counters = client.views()[0].counters;
+    // Answers come when another request has their identifier already.
+    assert!(counters.authenticator > 500, "it is overloaded: {counters:?}");
+    // The last one has come at 9 s.
+    assert!(dead.is_some_and(|at| (10_000..12_000).contains(&at)), "{dead:?}");
+}
+
+#[test]
 fn a_server_has_one_probe_at_a_time() {
     let mut config = Config { requests_max: 8, ..config(1) };
     let server = &mut config.servers[0];

@@ -349,6 +349,29 @@ fn no_queue_gets_all_cells() {
     assert_eq!(cells, [10_000, 5_000, 5_000 / 9].map(|count| (count, Dropped::Share)));
 }
 
+/// A call moves 4,096 timers and brings 1,024 queues back at most.
+#[test]
+fn many_queues_that_become_ready_at_once_come_back_by_several_calls() {
+    const QUEUES: u32 = 10_000;
+    let mut link = Link::new([1, QUEUES, 1], &[4]);
+    for number in 0..QUEUES {
+        let limited = Queue { shape: shape(1e4, 0), ..queue_of(number) };
+        link.scheduler.set_queue(number, &limited, 0).expect("sound");
+        link.keep(number, 1, 100);
+    }
+    let ticks = (0..QUEUES).map(|queue| link.scheduler.why(queue, 0).map(|why| why.ticks));
+    let ticks: Vec<_> = ticks.collect();
+    assert!(ticks.windows(2).all(|pair| pair[0] == pair[1]), "all at once");
+    link.now = ticks[0].expect("it waits") + link.scheduler.late_ticks_max();
+    let left_by_call = |_| {
+        let before = link.scheduler.counts().left;
+        link.pass(0);
+        link.scheduler.counts().left - before
+    };
+    let left: Vec<u64> = (0..13).map(left_by_call).collect();
+    assert_eq!(left, [&[0, 0][..], &[1024; 9], &[784, 0]].concat());
+}
+
 #[test]
 fn what_passes_takes_no_cell_and_frames_keep_their_order() {
     let mut link = Link::new([1, 1, 1], &[0]);

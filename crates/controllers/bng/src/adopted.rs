@@ -3,7 +3,7 @@
 //! Sessions of IPoE go on, with their addresses and volumes: a client that renews is told that its
 //! lease is not known, begins anew and gets the same address; one that does not within a lease's
 //! time is gone. Sessions of PPPoE cannot: what was negotiated is not known. Their hosts are told,
-//! and dial again.
+//! and dial again; their volumes are accounted.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
@@ -19,20 +19,20 @@ use crate::account::Change;
 use crate::core::Core;
 use crate::frame::Place;
 use crate::granted::Granted;
-use crate::session::{Session, State};
+use crate::session::{Link, Session, State, Why};
 
 impl Core {
     /// Takes over what there is.
     pub fn adopt(&mut self, all: Vec<gateway::Session>, now: Time) {
         for old in all {
-            let is_adopted = old.pppoe.is_none() && self.adopt_one(&old, now);
-            if is_adopted {
-                continue;
-            }
             let number = old.number;
-            let update = Update::RemoveSession { number };
-            self.account.add(Change { session: number, generation: 0, before: None, update });
+            let is_adopted = self.adopt_one(&old, now);
+            if !is_adopted {
+                let update = Update::RemoveSession { number };
+                self.account.add(Change { session: number, generation: 0, before: None, update });
+            }
             if let Some(link) = old.pppoe {
+                self.end(number, Why::Lost, now);
                 let place = Place { line: old.line, mac: old.mac.0, pppoe: None };
                 let packet = Packet { code: code::PADT, session_id: link.id, payload: &[] };
                 self.notes.inject(self.places.access.discovery(place, &packet.emit()));
@@ -49,7 +49,12 @@ impl Core {
             old.slaac.and_then(of),
             old.delegated.and_then(of),
         ];
-        let mut session = Session::new(old.line, old.mac.0, None, now);
+        // What has no address has no volumes.
+        if given == [None; 4] {
+            return false;
+        }
+        let link = old.pppoe.map(|pppoe| Link { number: NO_LINK, id: pppoe.id, mru: pppoe.mru });
+        let mut session = Session::new(old.line, old.mac.0, link, now);
         session.granted = Some(Granted {
             profile: old.profile,
             list: old.list,
@@ -78,3 +83,6 @@ impl Core {
         true
     }
 }
+
+/// A number that no session of PPPoE has.
+const NO_LINK: u32 = u32::MAX;

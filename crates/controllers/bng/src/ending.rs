@@ -88,8 +88,9 @@ impl Core {
         if let Some(aaa) = self.aaa.as_mut().filter(|_| session.is_accounted) {
             aaa.record(number, &session, Status::Stop, now);
         }
-        for prefix in session.given.into_iter().flatten() {
-            let how = match (session.up_since, session.is_declined) {
+        for (given, is_declined) in session.given.into_iter().zip(session.is_declined) {
+            let Some(prefix) = given else { continue };
+            let how = match (session.up_since, is_declined) {
                 (_, true) => Return::Declined,
                 (Some(_), false) => Return::Released,
                 (None, false) => Return::Unused,
@@ -107,10 +108,9 @@ impl Core {
                 )
             });
         }
-        let is_its = |(by, _): &(u32, u64)| *by == number;
-        let (due, rest): (Vec<_>, Vec<_>) = self.blocked.drain(..).partition(is_its);
-        self.blocked = rest;
-        for (_, key) in due {
+        while let Some(due) = self.blocked.range((number, 0)..=(number, u64::MAX)).next().copied() {
+            self.blocked.remove(&due);
+            let (_, key) = due;
             if let Some(waits) = self.sessions.of_key(key) {
                 self.admit_all(waits, now);
             }
@@ -123,8 +123,9 @@ impl Core {
         if session.set.is_none() || session.ending.is_some() {
             return;
         }
+        // What was not told since they were asked for last is lost.
+        session.due = VOLUMES;
         session.open += 1;
-        session.due = session.due.saturating_add(VOLUMES);
         let (generation, before) = (session.generation, session.set);
         let update = Update::TellUsage { number };
         session.last = self.account.add(Change { session: number, generation, before, update });

@@ -1,9 +1,11 @@
 //! The controller in virtual time: clients, a gateway that applies its changes, and a server of
 //! RADIUS, over links that lose, repeat and reorder.
 
+mod changes;
 mod dialled;
 mod gateway;
 mod host;
+mod host6;
 mod hostile;
 mod keys;
 mod leases;

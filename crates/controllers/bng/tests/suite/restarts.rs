@@ -26,8 +26,10 @@ fn stations_keep_their_sessions_and_peers_dial_again() {
     let asked = world.server.asked;
     world.restart(&config, 2);
     world.end(goes, false);
-    world.run(seconds(1));
+    world.run(seconds(2));
     assert!(world.pass(stays, 1), "it forwards all the time");
+    let stop = world.server.of_user("user", STOP).expect("what the peer has used is accounted");
+    assert_eq!((stop.octets, stop.addresses.len()), ([10, 20], 2));
     assert!(world.dialled(peer).closed > 0, "its host was told");
     world.begin(peer);
     world.run(seconds(300));
@@ -46,5 +48,5 @@ fn stations_keep_their_sessions_and_peers_dial_again() {
     world.run(seconds(70));
     assert_eq!((world.gateway.sessions.len(), world.used()), (0, vec![0; 4]));
     let of_both_lives = world.server.sessions(START).len();
-    assert_eq!((of_both_lives, world.server.sessions(STOP).len()), (6, 3));
+    assert_eq!((of_both_lives, world.server.sessions(STOP).len()), (7, 4));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use controller_bng::{Bng, Config};
 use controller_kit::{Action, Alarm, Asked, Context, Controller, Event, Punt, Setup};
 
-use function_bng::config::Config as GatewayConfig;
+use function_bng::config::{Config as GatewayConfig, Session};
 use function_bng::{BroadbandGateway, Update};
 use function_kit::NetworkFunction;
 use function_kit::erased::{AnyUpdate, configured};
@@ -59,6 +59,8 @@ pub struct World {
     /// Frames that have come up, and those that have left for lines.
     pub heard: Vec<Vec<u8>>,
     pub sent: Vec<Vec<u8>>,
+    /// So many volumes that the gateway tells next are lost.
+    pub untold: u32,
     /// How long changes take, at the most.
     pub apply_time: Duration,
     queue: BTreeMap<(Time, u64), Happens>,
@@ -132,6 +134,7 @@ impl World {
             lines: Vec::new(),
             heard: Vec::new(),
             sent: Vec::new(),
+            untold: 0,
             apply_time: Duration::from_millis(2),
             queue: BTreeMap::new(),
             order: 0,
@@ -176,6 +179,13 @@ impl World {
         }
     }
 
+    /// A host finds its address used by somebody else.
+    pub fn decline(&mut self, host: usize) {
+        for frame in self.hosts[host].decline(self.now) {
+            self.send(Happens::Up(frame));
+        }
+    }
+
     /// A server asks for a change or an end of a session.
     pub fn ask(&mut self, code: Code, identifier: u8, attributes: &List) {
         let secret = Server::secret();
@@ -216,15 +226,20 @@ impl World {
         within.map(|frame| frame[26..].to_vec()).collect()
     }
 
-    /// A packet of IPv4 of a host; whether it passes.
+    /// A packet of a host; whether it passes.
     pub fn pass(&mut self, host: usize, bytes: u64) -> bool {
         let Host { line, mac, .. } = self.hosts[host];
         let pppoe = self.hosts[host].pppoe();
-        let Some(address) = self.hosts[host].address() else { return false };
-        let session = self.gateway.of(line, mac, pppoe).filter(|it| it.ipv4 == Some(address));
+        let (ipv4, na) = (self.hosts[host].address(), self.hosts[host].na());
+        let has_it = |it: &&Session| match ipv4 {
+            Some(_) => it.ipv4 == ipv4,
+            None => na.is_some() && it.na == na,
+        };
+        let session = self.gateway.of(line, mac, pppoe).filter(has_it);
         let Some(number) = session.map(|session| session.number) else { return false };
-        self.gateway.pass(number, 0, bytes);
-        self.gateway.pass(number, 1, 2 * bytes);
+        let which = if ipv4.is_some() { 0 } else { 2 };
+        self.gateway.pass(number, which, bytes);
+        self.gateway.pass(number, which + 1, 2 * bytes);
         true
     }
 
@@ -308,11 +323,21 @@ impl World {
             _ => (0, 0),
         };
         let payload = &frame[at + 2..];
+        let place = function_bng::config::Line { outer: line.0, inner: line.1 };
+        // A Reply with an address, whose option has 24 bytes.
+        if frame[at..at + 2] == [0x86, 0xdd]
+            && (payload[6], payload[48]) == (17, 7)
+            && let Some(at) = payload.windows(4).position(|it| *it == [0, 5, 0, 24])
+        {
+            let session = self.gateway.of(place, frame[..6].try_into().expect("six"), None);
+            let address = <[u8; 16]>::try_from(&payload[at + 4..at + 20]).expect("sixteen");
+            let has_it = session.and_then(|session| session.na);
+            assert_eq!(has_it, Some(address.into()), "told before its packets pass");
+        }
         if frame[at..at + 2] == [0x08, 0x00] && payload[28 + 236 + 4..].starts_with(&[53, 1, 5]) {
             let message = &payload[28..];
             let address = Ipv4Addr::from(<[u8; 4]>::try_from(&message[16..20]).expect("four"));
             let chaddr: [u8; 6] = message[28..34].try_into().expect("six");
-            let place = function_bng::config::Line { outer: line.0, inner: line.1 };
             let session = self.gateway.of(place, chaddr, None);
             let has_it = session.and_then(|session| session.ipv4);
             assert_eq!(has_it, Some(address), "acknowledged before its packets pass");
@@ -354,7 +379,9 @@ impl World {
             Happens::Down(host, frame) => Happens::Down(*host, frame.clone()),
             Happens::ToServer(socket, to, bytes) => Happens::ToServer(*socket, *to, bytes.clone()),
             Happens::ToBng(socket, from, bytes) => Happens::ToBng(*socket, *from, bytes.clone()),
-            Happens::Apply(..) | Happens::Tell(_) => panic!("they take no link"),
+            Happens::Apply(..) | Happens::Tell(_) => {
+                panic!("they take no link")
+            }
         };
         for _ in 0..copies {
             let extra = self.random.below(1 + self.faults.delay.as_nanos() as u64);
@@ -402,7 +429,8 @@ impl World {
         for (number, update) in (first..).zip(updates) {
             let event = match self.gateway.apply(update, at) {
                 Ok(told) => {
-                    for event in told {
+                    let lost = told.len().min(std::mem::take(&mut self.untold) as usize);
+                    for event in told.into_iter().skip(lost) {
                         let delay = Duration::from_nanos(self.random.below(5_000_000));
                         self.at(delay, Happens::Tell(event));
                     }
@@ -415,7 +443,7 @@ impl World {
     }
 
     /// Why a worker would punt a frame.
-    fn reason(&self, frame: &[u8]) -> Option<&'static str> {
+    pub fn reason(&self, frame: &[u8]) -> Option<&'static str> {
         let mut at = 12;
         let mut vlans = [0; 2];
         let mut count = 0;
@@ -448,7 +476,7 @@ impl World {
     pub fn dhcp(&mut self, host: usize) -> &mut crate::host::Dhcp {
         match &mut self.hosts[host].kind {
             Kind::Dhcp(dhcp) => dhcp,
-            Kind::Dialled(_) | Kind::Bare(_) => panic!("it is no such client"),
+            Kind::Dhcp6(_) | Kind::Dialled(_) | Kind::Bare(_) => panic!("it is no such client"),
         }
     }
 
@@ -456,7 +484,7 @@ impl World {
     pub fn dialled(&mut self, host: usize) -> &mut crate::host::Dialled {
         match &mut self.hosts[host].kind {
             Kind::Dialled(dialled) => dialled,
-            Kind::Dhcp(_) | Kind::Bare(_) => panic!("it does not dial"),
+            Kind::Dhcp(_) | Kind::Dhcp6(_) | Kind::Bare(_) => panic!("it does not dial"),
         }
     }
 }

@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use function_bng::Update;
 use function_bng::config as gateway;
+use function_kit::Invalid;
 use function_kit::sections::Prefixed;
 use protocol_dhcp::{Prefix, Return};
 use protocol_kit::Time;
 use protocol_pppoe::packet::{Packet, code};
+use protocol_radius::backlog::Restored;
 
 use crate::account::Change;
 use crate::core::Core;
@@ -38,6 +40,25 @@ impl Core {
                 self.notes.inject(self.places.access.discovery(place, &packet.emit()));
             }
         }
+    }
+
+    /// Takes over the records that wait in a file.
+    ///
+    /// # Errors
+    /// It is none of records.
+    pub fn restore(&mut self, kept: &[u8]) -> Result<(), Invalid> {
+        let Some(aaa) = &mut self.aaa else { return Ok(()) };
+        let restored = aaa.restore(kept)?;
+        if restored != Restored::default() {
+            let Restored { records, torn_bytes, lost } = restored;
+            self.notes.log(Time::ZERO, || {
+                format!(
+                    "{records} records of an earlier life wait; {lost} had no room, {torn_bytes} \
+                     bytes at the end of the file were damaged"
+                )
+            });
+        }
+        Ok(())
     }
 
     /// Takes a session over; false if it cannot be.

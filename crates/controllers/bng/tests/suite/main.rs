@@ -7,6 +7,7 @@ mod gateway;
 mod host;
 mod host6;
 mod hostile;
+mod kept;
 mod keys;
 mod leases;
 mod real;

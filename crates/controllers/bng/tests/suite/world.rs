@@ -33,7 +33,19 @@ enum Happens {
     /// Changes reach the gateway.
     Apply(u64, Vec<Update>),
     Tell(Event),
+    /// The disk has done something for the controller.
+    Disk(Socket, Done),
 }
+
+#[derive(Clone, Copy)]
+enum Done {
+    Opened,
+    Written(usize),
+    Finished,
+}
+
+/// How long a disk takes.
+const DISK: Duration = Duration::from_millis(5);
 
 /// How bad the links are.
 #[derive(Clone, Copy, Default)]
@@ -63,6 +75,10 @@ pub struct World {
     pub untold: u32,
     /// How long changes take, at the most.
     pub apply_time: Duration,
+    /// What the controller keeps, and what is yet to appear as a whole.
+    pub file: Vec<u8>,
+    hidden: Option<Vec<u8>>,
+    pub disk_is_full: bool,
     queue: BTreeMap<(Time, u64), Happens>,
     order: u64,
     /// The number of the next change.
@@ -136,6 +152,9 @@ impl World {
             sent: Vec::new(),
             untold: 0,
             apply_time: Duration::from_millis(2),
+            file: Vec::new(),
+            hidden: None,
+            disk_is_full: false,
             queue: BTreeMap::new(),
             order: 0,
             number: 0,
@@ -154,9 +173,13 @@ impl World {
         let state = sessions.map(|(session, _)| AnyUpdate::of(Update::AddSession(*session)));
         let setup = Setup { function: Some(&*function), state: state.collect(), seed };
         self.bng = Bng::new(config, setup).expect("a controller");
+        self.bng.restore(&self.file).expect("its own file");
         self.number = 0;
         let is_its = |happens: &Happens| {
-            !matches!(happens, Happens::Apply(..) | Happens::Tell(_) | Happens::ToBng(..))
+            !matches!(
+                happens,
+                Happens::Apply(..) | Happens::Tell(_) | Happens::ToBng(..) | Happens::Disk(..)
+            )
         };
         self.queue.retain(|_, happens| is_its(happens));
         let day = Duration::from_secs(1_700_000_000);
@@ -362,6 +385,20 @@ impl World {
             Departure::Datagram { socket, to, bytes, .. } => {
                 self.send(Happens::ToServer(socket, to, bytes));
             }
+            Departure::Open { socket, opening: Opening::File(file) } => {
+                self.hidden = file.appears_whole.then(Vec::new);
+                self.at(DISK, Happens::Disk(socket, Done::Opened));
+            }
+            Departure::Bytes { socket, bytes } => {
+                if !self.disk_is_full {
+                    self.hidden.as_mut().unwrap_or(&mut self.file).extend_from_slice(&bytes);
+                }
+                self.at(DISK, Happens::Disk(socket, Done::Written(bytes.len())));
+            }
+            Departure::Finish { socket } => {
+                self.file = self.hidden.take().expect("a whole one");
+                self.at(DISK, Happens::Disk(socket, Done::Finished));
+            }
             Departure::Close { .. } => {}
             other => panic!("{other:?}"),
         }
@@ -379,7 +416,7 @@ impl World {
             Happens::Down(host, frame) => Happens::Down(*host, frame.clone()),
             Happens::ToServer(socket, to, bytes) => Happens::ToServer(*socket, *to, bytes.clone()),
             Happens::ToBng(socket, from, bytes) => Happens::ToBng(*socket, *from, bytes.clone()),
-            Happens::Apply(..) | Happens::Tell(_) => {
+            Happens::Apply(..) | Happens::Tell(_) | Happens::Disk(..) => {
                 panic!("they take no link")
             }
         };
@@ -421,6 +458,15 @@ impl World {
             }
             Happens::Apply(first, updates) => self.apply(first, &updates),
             Happens::Tell(event) => self.bng.input(self.now, Input::Command(event)),
+            Happens::Disk(socket, done) => {
+                let arrival = match done {
+                    _ if self.disk_is_full => Arrival::Failed { socket },
+                    Done::Opened => Arrival::Connected { socket, local: None, peer: None },
+                    Done::Written(count) => Arrival::Taken { socket, count },
+                    Done::Finished => Arrival::Finished { socket },
+                };
+                self.bng.input(self.now, Input::Arrival(arrival));
+            }
         }
     }
 

@@ -97,7 +97,7 @@ impl Exchange {
     /// A controller wants a frame sent.
     pub fn inject(&self, injection: Injection) {
         let (mut down, len) = (locked(&self.down), injection.frame.len());
-        match down.put(injection, len) {
+        match down.put(len, || injection) {
             // A counter at its end wakes as well.
             Some(true) => drop(self.host.get().map(|host| host.write(1))),
             Some(false) => {}
@@ -120,9 +120,11 @@ impl PuntBox {
     /// Puts a frame in; false if there is no room for it.
     pub fn put(&self, worker: u16, punted: &Punted<'_>) -> bool {
         let Punted { port, context, at, frame, .. } = *punted;
-        let (len, frame) = (frame.len(), Bytes::copy_from_slice(frame));
-        let raised = Raised { worker, port: port.0, context, at, frame };
-        let put = locked(&self.waiting).put(raised, len);
+        let raised = || {
+            let frame = Bytes::copy_from_slice(frame);
+            Raised { worker, port: port.0, context, at, frame }
+        };
+        let put = locked(&self.waiting).put(frame.len(), raised);
         if put == Some(true) {
             let _ = self.bell.write(1);
         }
@@ -142,13 +144,14 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Puts a frame in; whether it is the first one, or `None` if there is no room.
-    fn put(&mut self, frame: T, len: usize) -> Option<bool> {
+    /// Puts a frame of a length in; whether it is the first one, or `None` if there is no room.
+    /// It is made only if there is: a flood costs no copies.
+    fn put(&mut self, len: usize, frame: impl FnOnce() -> T) -> Option<bool> {
         if self.bytes + len > BYTES || self.frames.len() == FRAMES {
             return None;
         }
         self.bytes += len;
-        self.frames.push_back(frame);
+        self.frames.push_back(frame());
         Some(self.frames.len() == 1)
     }
 
@@ -204,6 +207,13 @@ mod tests {
         assert!(taken[0].next().is_some() && one.put(4, &punted(2, &frame)));
         let small = (0..).take_while(|_| two.put(4, &punted(5, &[]))).count();
         assert_eq!(small, FRAMES);
+    }
+
+    #[test]
+    fn what_has_no_room_is_not_made() {
+        let mut queue = Queue::default();
+        assert_eq!(queue.put(BYTES, || 1), Some(true));
+        assert_eq!(queue.put(1, || panic!("it is made")), None);
     }
 
     #[test]

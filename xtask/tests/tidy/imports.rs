@@ -278,7 +278,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
             "simulation",
         ],
     ),
-    ("controller-*", &["function-cgnat", "simulation"]),
+    ("controller-*", &["function-cgnat", "host", "simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-cgnat", &["simulation"]),

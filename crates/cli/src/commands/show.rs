@@ -421,7 +421,16 @@ fn flatten(path: &str, value: &Value, leaves: &mut Vec<(String, String)>) {
     }
 }
 
+/// A value as people read it. What others have chosen, as names of users are, moves no cursor.
 fn plain(value: &Value) -> String {
+    let escaped = |text: String, one: char| match one.is_control() {
+        true => text + &one.escape_default().to_string(),
+        false => text + one.encode_utf8(&mut [0; 4]),
+    };
+    raw(value).chars().fold(String::new(), escaped)
+}
+
+fn raw(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "-".to_owned(),
@@ -481,6 +490,20 @@ const RATES: &str = "_per_s";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_written_out() {
+        let entries = serde_json::json!([
+            {"user": "\u{1b}[2J\r\nroot", "tags": ["a\u{7f}", "über"]},
+        ]);
+        let entries = entries.as_array().expect("a list");
+        let row = r"\u{1b}[2J\r\nroot  a\u{7f} über";
+        for columns in [Value::Null, serde_json::json!(["user", "tags"])] {
+            let text = table_text(entries, &columns);
+            assert!(text.ends_with(&format!("{row}\n")), "{text}");
+            assert_eq!(text.lines().count(), 2, "{text}");
+        }
+    }
 
     #[test]
     fn numbers_stand_beside_their_rates() {

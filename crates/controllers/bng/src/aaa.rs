@@ -1,6 +1,7 @@
 //! Servers of RADIUS: whom they let in, what they are told, and what they ask for.
 //!
-//! The three machines of the protocol are one here. Each has a range of socket numbers.
+//! The three machines of the protocol are one here, with the file of records. Each has a range of
+//! socket numbers.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use protocol_kit::{
 use protocol_radius::accounting::{self, Accounting, Pace};
 use protocol_radius::asking::{ErrorCause, Identity, SessionKey, Wanted};
 use protocol_radius::attributes::{ipv6_prefix_value, kind};
-use protocol_radius::backlog::{Backlog, Limits};
+use protocol_radius::backlog::{Backlog, Limits, Restored};
 use protocol_radius::dynamic::{self, Asker, Dynamic};
 use protocol_radius::mapping::Mapped;
 use protocol_radius::record::{Fields, Record, Status};
@@ -24,12 +25,15 @@ use protocol_radius::{
 
 use crate::config::{Config, PoolKind, Radius, Server};
 use crate::granted::v6_of;
+use crate::kept::RecordsFile;
 use crate::session::Session;
 
 /// Servers and what is spoken with them.
 pub(crate) struct Aaa {
     access: Client,
     accounting: Option<Accounting>,
+    /// Where records wait over a restart.
+    file: Option<RecordsFile>,
     dynamic: Option<Dynamic>,
     dictionary: Dictionary,
     mapping: Mapping,
@@ -51,6 +55,8 @@ pub(crate) enum Said {
     Server { address: SocketAddr, is_up: bool },
     /// Records wait because no server answers, or none does any more.
     Held(bool),
+    /// The disk does not take records, or takes them again.
+    Unwritten(bool),
     /// A server asks for a change or an end.
     Asked { number: u64, wants: Wanted, keys: Vec<SessionKey>, attributes: List },
 }
@@ -111,6 +117,7 @@ impl Aaa {
         Ok(Aaa {
             access,
             accounting,
+            file: keys.records_file.as_deref().map(RecordsFile::new),
             dynamic,
             dictionary,
             mapping,
@@ -144,9 +151,14 @@ impl Aaa {
                     accounting.input(now, Input::Arrival(arrival));
                 }
             }
-            _ => {
+            DYNAMIC => {
                 if let Some(dynamic) = &mut self.dynamic {
                     dynamic.input(now, Input::Arrival(arrival));
+                }
+            }
+            _ => {
+                if let (Some(file), Some(accounting)) = (&mut self.file, &mut self.accounting) {
+                    file.arrive(&arrival, accounting.backlog(), now);
                 }
             }
         }
@@ -170,11 +182,18 @@ impl Aaa {
                 let views = self.accounting.as_ref().map(Accounting::views).unwrap_or_default();
                 return self.server(server, is_up, views);
             }
-            // They are in memory alone.
-            Some(Output::Report(accounting::Report::Unwritten(_))) | None => {}
+            Some(Output::Report(accounting::Report::Unwritten(is_failing))) => {
+                return Some(Output::Report(Said::Unwritten(is_failing)));
+            }
             Some(Output::Report(accounting::Report::Held(is_held))) => {
                 return Some(Output::Report(Said::Held(is_held)));
             }
+            None => {}
+        }
+        if let (Some(file), Some(accounting)) = (&mut self.file, &mut self.accounting)
+            && let Some(departure) = file.poll(accounting.backlog(), now)
+        {
+            return Some(outside(FILE, departure));
         }
         match self.dynamic.as_mut()?.poll(now)? {
             Output::Departure(departure) => Some(outside(DYNAMIC, departure)),
@@ -193,7 +212,8 @@ impl Aaa {
     pub fn deadline(&self) -> Option<Time> {
         let accounting = self.accounting.as_ref().and_then(Machine::deadline);
         let dynamic = self.dynamic.as_ref().and_then(Machine::deadline);
-        [self.access.deadline(), accounting, dynamic].into_iter().flatten().min()
+        let file = self.accounting.as_ref().and(self.file.as_ref()).and_then(RecordsFile::deadline);
+        [self.access.deadline(), accounting, dynamic, file].into_iter().flatten().min()
     }
 
     /// Asks whether a session is let in; false if that does not fit a packet.
@@ -271,6 +291,18 @@ impl Aaa {
         }
     }
 
+    /// Takes over the records that wait in a file.
+    ///
+    /// # Errors
+    /// It is none of records.
+    pub fn restore(&mut self, kept: &[u8]) -> Result<Restored, Invalid> {
+        let Some(accounting) = &mut self.accounting else { return Ok(Restored::default()) };
+        accounting.restore(kept).map_err(|why| {
+            let remedy = "Name another file: this one is left as it is";
+            invalid("radius.records-file", format!("is none of records: {why}"), remedy)
+        })
+    }
+
     /// Answers what a server has asked for.
     pub fn answer(&mut self, number: u64, verdict: Result<(), ErrorCause>, now: Time) {
         if let Some(dynamic) = &mut self.dynamic {
@@ -300,13 +332,11 @@ impl Aaa {
         access.chain(accounting.into_iter().map(|view| ("accounting", view))).collect()
     }
 
-    /// Records that servers have confirmed, and that were lost.
-    pub fn records(&self) -> [u64; 2] {
-        let [confirmed, lost] = match &self.accounting {
-            None => [0; 2],
-            Some(accounting) => [accounting.confirmed(), accounting.lost()],
-        };
-        [confirmed, lost + self.unwritable]
+    /// Records that servers have confirmed, that were lost, and that wait.
+    pub fn records(&self) -> [u64; 3] {
+        let Some(accounting) = &self.accounting else { return [0; 3] };
+        let lost = accounting.lost() + self.unwritable;
+        [accounting.confirmed(), lost, accounting.waiting() as u64]
     }
 
     /// What servers have asked for.
@@ -395,7 +425,12 @@ pub(crate) fn key(random: &mut Random) -> [u8; 32] {
 
 /// The machine that an arrival is for, and the arrival as that one knows it.
 fn inside(mut arrival: Arrival<'_>) -> Option<(u32, Arrival<'_>)> {
-    let (Arrival::Datagram { socket, .. } | Arrival::Failed { socket }) = &mut arrival else {
+    let (Arrival::Datagram { socket, .. }
+    | Arrival::Failed { socket }
+    | Arrival::Connected { socket, .. }
+    | Arrival::Taken { socket, .. }
+    | Arrival::Finished { socket }) = &mut arrival
+    else {
         return None;
     };
     let place = socket.0 / SOCKETS;
@@ -407,7 +442,9 @@ fn inside(mut arrival: Arrival<'_>) -> Option<(u32, Arrival<'_>)> {
 fn outside(place: u32, mut departure: Departure) -> Output<Said> {
     if let Departure::Open { socket, .. }
     | Departure::Close { socket }
-    | Departure::Datagram { socket, .. } = &mut departure
+    | Departure::Datagram { socket, .. }
+    | Departure::Bytes { socket, .. }
+    | Departure::Finish { socket } = &mut departure
     {
         *socket = Socket(place * SOCKETS + socket.0);
     }
@@ -424,6 +461,7 @@ const SOCKETS: u32 = 1 << 16;
 const ACCESS: u32 = 0;
 const ACCOUNTING: u32 = 1;
 const DYNAMIC: u32 = 2;
+const FILE: u32 = 3;
 
 /// Most records on their way.
 const WINDOW: usize = 1024;

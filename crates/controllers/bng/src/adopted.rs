@@ -3,41 +3,62 @@
 //! Sessions of IPoE go on, with their addresses and volumes: a client that renews is told that its
 //! lease is not known, begins anew and gets the same address; one that does not within a lease's
 //! time is gone. Sessions of PPPoE cannot: what was negotiated is not known. Their hosts are told,
-//! and dial again.
+//! and dial again; their volumes are accounted.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use function_bng::Update;
 use function_bng::config as gateway;
+use function_kit::Invalid;
 use function_kit::sections::Prefixed;
 use protocol_dhcp::{Prefix, Return};
 use protocol_kit::Time;
 use protocol_pppoe::packet::{Packet, code};
+use protocol_radius::backlog::Restored;
 
 use crate::account::Change;
 use crate::core::Core;
 use crate::frame::Place;
 use crate::granted::Granted;
-use crate::session::{Session, State};
+use crate::session::{Link, Session, State, Why};
 
 impl Core {
     /// Takes over what there is.
     pub fn adopt(&mut self, all: Vec<gateway::Session>, now: Time) {
         for old in all {
-            let is_adopted = old.pppoe.is_none() && self.adopt_one(&old, now);
-            if is_adopted {
-                continue;
-            }
             let number = old.number;
-            let update = Update::RemoveSession { number };
-            self.account.add(Change { session: number, generation: 0, before: None, update });
+            let is_adopted = self.adopt_one(&old, now);
+            if !is_adopted {
+                let update = Update::RemoveSession { number };
+                self.account.add(Change { session: number, generation: 0, before: None, update });
+            }
             if let Some(link) = old.pppoe {
+                self.end(number, Why::Lost, now);
                 let place = Place { line: old.line, mac: old.mac.0, pppoe: None };
                 let packet = Packet { code: code::PADT, session_id: link.id, payload: &[] };
                 self.notes.inject(self.places.access.discovery(place, &packet.emit()));
             }
         }
+    }
+
+    /// Takes over the records that wait in a file.
+    ///
+    /// # Errors
+    /// It is none of records.
+    pub fn restore(&mut self, kept: &[u8]) -> Result<(), Invalid> {
+        let Some(aaa) = &mut self.aaa else { return Ok(()) };
+        let restored = aaa.restore(kept)?;
+        if restored != Restored::default() {
+            let Restored { records, torn_bytes, lost } = restored;
+            self.notes.log(Time::ZERO, || {
+                format!(
+                    "{records} records of an earlier life wait; {lost} had no room, {torn_bytes} \
+                     bytes at the end of the file were damaged"
+                )
+            });
+        }
+        Ok(())
     }
 
     /// Takes a session over; false if it cannot be.
@@ -49,7 +70,12 @@ impl Core {
             old.slaac.and_then(of),
             old.delegated.and_then(of),
         ];
-        let mut session = Session::new(old.line, old.mac.0, None, now);
+        // What has no address has no volumes.
+        if given == [None; 4] {
+            return false;
+        }
+        let link = old.pppoe.map(|pppoe| Link { number: NO_LINK, id: pppoe.id, mru: pppoe.mru });
+        let mut session = Session::new(old.line, old.mac.0, link, now);
         session.granted = Some(Granted {
             profile: old.profile,
             list: old.list,
@@ -78,3 +104,6 @@ impl Core {
         true
     }
 }
+
+/// A number that no session of PPPoE has.
+const NO_LINK: u32 = u32::MAX;

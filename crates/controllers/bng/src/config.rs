@@ -1,6 +1,7 @@
 //! The keys.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 
 use controller_kit::keys::invalid;
 use function_bng::config::Name;
@@ -255,6 +256,10 @@ pub struct Radius {
     #[serde(default = "requests")]
     #[schemars(range(min = 1, max = 10_000_000))]
     pub records_max: u32,
+    /// The file in which records wait over a restart, by its whole path; in memory alone without
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records_file: Option<PathBuf>,
     /// What attributes give a session, each by a pattern with targets; the usual table of the
     /// protocol if there are none.
     #[serde(default)]
@@ -420,6 +425,12 @@ impl Radius {
         if (1..60).contains(&self.interim_interval_s) {
             let what = format!("is {}", self.interim_interval_s);
             return Err(invalid("radius.interim-interval-s", what, "Give 0, or 60 and more"));
+        }
+        let is_whole = |file: &&PathBuf| file.is_absolute() && file.file_name().is_some();
+        if let Some(file) = self.records_file.as_ref().filter(|file| !is_whole(file)) {
+            let what = format!("is `{}`, which is no whole path of a file", file.display());
+            let remedy = "Write it from the root on: `/var/lib/plumbline/records`";
+            return Err(invalid("radius.records-file", what, remedy));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! All that the controller has: the table of sessions, the machines of the protocols, the pools,
 //! and what is on its way to the gateway. What it does with them stands in the files that follow.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use controller_kit::keys::invalid;
@@ -43,7 +44,7 @@ pub(crate) struct Core {
     /// When a session's prefix is advertised again.
     pub advertising: Interims,
     /// Sessions that wait for another one to be gone, by its number, with their keys.
-    pub blocked: Vec<(u32, u64)>,
+    pub blocked: BTreeSet<(u32, u64)>,
     pub notes: Notes,
     /// What a relay of DHCP wants of the network.
     pub departure: Option<Departure>,
@@ -104,7 +105,7 @@ impl Core {
             timers: Wheel::new(capacity as usize + 1, TIMER_BITS),
             counting: Interims::new(capacity + 1, random.bits()),
             advertising: Interims::new(capacity + 1, random.bits()),
-            blocked: Vec::new(),
+            blocked: BTreeSet::new(),
             notes: Notes::default(),
             departure: None,
             counters: Counters::default(),

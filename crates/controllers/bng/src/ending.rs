@@ -88,9 +88,12 @@ impl Core {
         if let Some(aaa) = self.aaa.as_mut().filter(|_| session.is_accounted) {
             aaa.record(number, &session, Status::Stop, now);
         }
+        let given = session.given.into_iter().zip(session.is_declined);
+        let given = given.filter_map(|(given, is_declined)| Some((given?, is_declined)));
         let former = std::mem::take(&mut session.former);
-        for prefix in session.given.into_iter().flatten().chain(former) {
-            let how = match (session.up_since, session.is_declined) {
+        let former = former.into_iter().map(|prefix| (prefix, false));
+        for (prefix, is_declined) in given.chain(former) {
+            let how = match (session.up_since, is_declined) {
                 (_, true) => Return::Declined,
                 (Some(_), false) => Return::Released,
                 (None, false) => Return::Unused,
@@ -108,10 +111,9 @@ impl Core {
                 )
             });
         }
-        let is_its = |(by, _): &(u32, u64)| *by == number;
-        let (due, rest): (Vec<_>, Vec<_>) = self.blocked.drain(..).partition(is_its);
-        self.blocked = rest;
-        for (_, key) in due {
+        while let Some(due) = self.blocked.range((number, 0)..=(number, u64::MAX)).next().copied() {
+            self.blocked.remove(&due);
+            let (_, key) = due;
             if let Some(waits) = self.sessions.of_key(key) {
                 self.admit_all(waits, now);
             }
@@ -124,8 +126,9 @@ impl Core {
         if session.set.is_none() || session.ending.is_some() {
             return;
         }
+        // What was not told since they were asked for last is lost.
+        session.due = VOLUMES;
         session.open += 1;
-        session.due = session.due.saturating_add(VOLUMES);
         let (generation, before) = (session.generation, session.set);
         let update = Update::TellUsage { number };
         session.last = self.account.add(Change { session: number, generation, before, update });

@@ -58,6 +58,10 @@ impl Granted {
     /// Takes over what an answer or a change grants; `None` if a name of it is none.
     pub fn with(mut self, mapped: &Mapped, attributes: Attributes<'_>) -> Option<Granted> {
         self.ignored += mapped.unfit.len() as u32;
+        // Those that it names are all.
+        if mapped.grants.iter().any(|grant| matches!(grant, Grant::Dns(_))) {
+            self.dns.clear();
+        }
         for grant in &mapped.grants {
             self.take(grant)?;
         }

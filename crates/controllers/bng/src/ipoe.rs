@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use function_bng::config::Line;
-use protocol_dhcp::{self as dhcp, Client, Command, LeaseId, Prefix, Report, Said, Words};
+use protocol_dhcp::{self as dhcp, Client, Command, LeaseId, Prefix, Report, Return, Said, Words};
 use protocol_kit::{Output, Time};
 use protocol_radius::Credentials;
 use wire::MacAddr;
@@ -128,7 +128,8 @@ impl Core {
         }
     }
 
-    /// A client has something no more, or nothing at all.
+    /// A client has something no more, or nothing at all. A session ends with its last lease, and
+    /// when the gateway would have nothing of it any more.
     fn lose(
         &mut self,
         version: Version,
@@ -143,27 +144,62 @@ impl Core {
             self.sessions.set_lease(number, version, None);
         }
         let Some(session) = self.sessions.get_mut(number) else { return };
-        for kind in kinds(version) {
-            if session.given[*kind as usize].is_some_and(|given| prefixes.contains(&given)) {
-                session.active[*kind as usize] = false;
+        // What it has had its last record tells.
+        if session.ending.is_some() {
+            return;
+        }
+        let is_declined = why == dhcp::Why::Declined;
+        let had_some = kinds(version).iter().any(|kind| session.active[*kind as usize]);
+        let mut active = session.active;
+        for kind in kinds(version).iter().map(|kind| *kind as usize) {
+            if session.given[kind].is_some_and(|given| prefixes.contains(&given)) {
+                active[kind] = false;
+                session.is_declined[kind] |= is_declined;
             }
         }
-        session.is_declined |= why == dhcp::Why::Declined;
         session.asking.retain(|waiter| *waiter != Waiter::Lease(version, lease));
-        let is_over = session.pppoe.is_none() && session.leases == [None; 2];
+        let has_none = active == [false; 4];
+        let is_last = session.leases == [None; 2] && (had_some || has_none);
+        let is_over = session.pppoe.is_none() && (is_last || session.set.is_some() && has_none);
         if !is_over {
+            session.active = active;
+            if is_declined {
+                self.forgo(number, version, now);
+            }
             return self.settle(number, None, now);
         }
         let why = match why {
-            dhcp::Why::Released | dhcp::Why::Declined => Why::Released,
+            dhcp::Why::Released | dhcp::Why::Declined | dhcp::Why::Ended => Why::Released,
             dhcp::Why::Expired => Why::Lost,
             dhcp::Why::NotTaken | dhcp::Why::Elsewhere => Why::NotTaken,
             dhcp::Why::Rejected => Why::Rejected,
             dhcp::Why::Unanswered => Why::Unanswered,
             dhcp::Why::Unacknowledged | dhcp::Why::Withdrawn => Why::Refused,
-            dhcp::Why::Ended => Why::Operator,
         };
         self.end(number, why, now);
+    }
+
+    /// A session that goes on has no more what its client has declined. It waits for so long that
+    /// the gateway lets it pass no more when somebody else is given it. What is fixed beside the
+    /// pools stays: the session can have nothing else.
+    fn forgo(&mut self, number: u32, version: Version, now: Time) {
+        for kind in kinds(version).iter().map(|kind| *kind as usize) {
+            let Some(session) = self.sessions.get(number) else { return };
+            let given = session.given[kind].filter(|_| session.is_declined[kind]);
+            let of_pool = given.filter(|given| self.pool_of(*given).is_some());
+            if let Some(prefix) = of_pool {
+                self.pools.give_back(prefix, number, Return::Declined, now);
+            }
+            if let Some(session) = self.sessions.get_mut(number) {
+                session.given[kind] = session.given[kind].filter(|_| of_pool.is_none());
+                session.is_declined[kind] = false;
+            }
+        }
+        // A lease that has something else yet would be given the same again.
+        let lease = self.sessions.get(number).and_then(|it| it.leases[version as usize]);
+        if let Some(lease) = lease {
+            self.dhcp(version, Command::End(lease), now);
+        }
     }
 
     /// A host asks for a router.

@@ -8,13 +8,13 @@
 //!  servers of RADIUS <-- access, accounting; changes and ends -->
 //! ```
 //! The files in reading order: [`config`] has the keys, `places` what they mean at the gateway,
-//! `frame` reads and writes frames of lines, `granted` is what a session is let have, `session`
-//! the record of one, `sessions` all of them, `account` changes of the gateway, `aaa` the
-//! servers of RADIUS, `notes` what operators are told, `leasing` gives leases of DHCP, `core` has
-//! all of these. `life` brings a session up, `ending` ends it, `serve` answers those who wait,
-//! `adopted` takes over what is there, `ipoe` and `dialled` are the two kinds of clients, `relayed`
-//! takes what external servers give, `requests` is what servers and operators want, `show` what
-//! they see, `machine` the controller.
+//! `frame` reads and writes frames of lines, `granted` is what a session is let have, `session` the
+//! record of one, `sessions` all of them, `account` changes of the gateway, `kept` a file of
+//! records, `aaa` the servers of RADIUS, `notes` what operators are told, `leasing` gives leases of
+//! DHCP, `core` has all of these. `life` brings a session up, `ending` ends it, `serve` answers
+//! those who wait, `adopted` takes over what is there, `ipoe` and `dialled` are the two kinds of
+//! clients, `relayed` takes what external servers give, `requests` is what servers and operators
+//! want, `show` what they see, `machine` the controller.
 
 pub mod config;
 
@@ -29,6 +29,8 @@ mod session;
 mod sessions;
 
 mod account;
+
+mod kept;
 
 mod aaa;
 

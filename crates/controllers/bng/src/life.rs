@@ -125,11 +125,15 @@ impl Core {
         self.admit_all(number, now);
     }
 
-    /// Gives all who wait for it what the session is granted.
+    /// Gives all who wait for it what the session is granted. It ends if that is nothing at all.
     pub fn admit_all(&mut self, number: u32, now: Time) {
         let Some(session) = self.sessions.get_mut(number) else { return };
         for waiter in std::mem::take(&mut session.asking) {
             self.admit(number, waiter, now);
+        }
+        let has_nothing = |it: &Session| it.given == [None; 4] && it.asking.is_empty();
+        if self.sessions.get(number).is_some_and(has_nothing) {
+            self.end(number, Why::Exhausted, now);
         }
     }
 
@@ -154,18 +158,13 @@ impl Core {
         if let (Some(by), Some(key)) = (blocked, self.sessions.key(number)) {
             if let Some(session) = self.sessions.get_mut(number) {
                 session.asking.push(waiter);
-                self.blocked.push((by, key));
+                self.blocked.insert((by, key));
             }
             return;
         }
         let Some(session) = self.sessions.get_mut(number) else { return };
         if !got.contains(&Got::It) {
-            let is_all = session.active == [false; 4] && session.asking.is_empty();
-            self.turn_away(number, waiter, now);
-            if is_all {
-                self.end(number, Why::Exhausted, now);
-            }
-            return;
+            return self.turn_away(number, waiter, now);
         }
         match waiter {
             Waiter::Lease(version, lease) => self.accept(number, version, lease, now),
@@ -273,6 +272,7 @@ impl Core {
         if let Update::RemoveSession { .. } = change.update {
             return self.removed(number, now);
         }
+        session.undo = session.undo.take().filter(|(due, _)| *due > at);
         let is_due = |(due, _): &(u64, Waiter)| *due <= at;
         let (due, rest): (Vec<_>, Vec<_>) = session.waiting.drain(..).partition(is_due);
         session.waiting = rest;
@@ -309,23 +309,83 @@ impl Core {
                 return;
             }
         }
-        let is_asked = |(due, waiter): &(u64, Waiter)| match waiter {
-            Waiter::Request(request) if *due <= at => Some(*request),
-            _ => None,
-        };
-        let request = session.waiting.iter().find_map(is_asked);
-        // A later change is on its way otherwise, by which the gateway has all of it.
-        if at == session.changed {
+        // A later change is on its way otherwise, by which the gateway has all of it, or nothing.
+        let is_latest = at == session.changed;
+        if is_latest {
             session.set = change.before;
         }
-        match (request, change.before, &mut session.granted) {
-            (Some(request), Some(before), Some(granted)) => {
-                // It goes on as it was, and who has asked for the change hears of it.
-                (granted.profile, granted.list) = (before.profile, before.list);
-                session.waiting.retain(|(_, waiter)| *waiter != Waiter::Request(request));
-                self.refuse_request(request, now);
+        match session.undo.take_if(|(due, _)| *due == at) {
+            Some((_, before)) => self.undo(number, at, *before, now),
+            None if is_latest => self.end(number, Why::Refused, now),
+            None => {}
+        }
+    }
+
+    /// A session is granted something else, of what is not an address; if the gateway refuses it,
+    /// it is as it was.
+    pub fn regrant(&mut self, number: u32, granted: Granted, waiter: Option<Waiter>, now: Time) {
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        let (before, open) = (session.granted.replace(granted), session.open);
+        self.settle_times(number, before.as_ref(), now);
+        self.settle(number, waiter, now);
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        if session.open > open {
+            session.undo = before.map(|before| (session.changed, Box::new(before)));
+        }
+    }
+
+    /// The gateway has refused what a session was to have: it goes on as it was, and whoever has
+    /// asked for the change hears of it.
+    fn undo(&mut self, number: u32, at: u64, before: Granted, now: Time) {
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        let refused = session.granted.replace(before);
+        let is_its =
+            |(due, waiter): &mut (u64, Waiter)| *due == at && matches!(waiter, Waiter::Request(_));
+        let asked: Vec<_> = session.waiting.extract_if(.., is_its).collect();
+        if asked.is_empty() {
+            let profile = refused.as_ref().map(|refused| refused.profile);
+            self.notes.warn(now, || {
+                let profile = profile.map(|profile| profile.to_string()).unwrap_or_default();
+                format!("the gateway has refused profile `{profile}` of session {number}")
+            });
+        }
+        for (_, waiter) in asked {
+            self.turn_away(number, waiter, now);
+        }
+        self.settle_times(number, refused.as_ref(), now);
+        self.settle(number, None, now);
+    }
+
+    /// What a session is granted of times holds from now on, if it was something else `before`.
+    fn settle_times(&mut self, number: u32, before: Option<&Granted>, now: Time) {
+        let Some(session) = self.sessions.get(number) else { return };
+        let (Some(since), Some(granted)) = (session.up_since, &session.granted) else { return };
+        let timeout = granted.session_timeout;
+        let is_other = |of: fn(&Granted) -> [Duration; 2]| before.map(of) != Some(of(granted));
+        let is_counted_otherwise = is_other(|it| [it.interim, it.idle_timeout]);
+        // One of an earlier life is looked at first when its client had time to be heard.
+        if is_other(|it| [it.session_timeout; 2]) && !session.is_adopted {
+            match timeout.is_zero() {
+                true => _ = self.timers.cancel(number),
+                false => self.timers.set(number, since.after(timeout).max(now).0),
             }
-            _ => self.end(number, Why::Refused, now),
+        }
+        if is_counted_otherwise {
+            self.count_again(number, now);
+        }
+    }
+
+    /// Volumes of a session are asked for as often as its times want it, from now on.
+    fn count_again(&mut self, number: u32, now: Time) {
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        let Some(granted) = &session.granted else { return };
+        let [interim, idle] = [granted.interim, granted.idle_timeout];
+        session.interim_at = (!interim.is_zero()).then(|| now.after(interim / 2));
+        let interim = if session.is_accounted { interim } else { Duration::ZERO };
+        match (interim.is_zero(), idle.is_zero()) {
+            (true, true) => self.counting.end(number),
+            (false, true) => self.counting.begin(number, interim, now),
+            (_, false) => self.counting.begin(number, MINUTE, now),
         }
     }
 
@@ -337,22 +397,12 @@ impl Core {
         }
         (session.up_since, session.busy_at) = (Some(now), now);
         let Some(granted) = &session.granted else { return };
-        let [interim, idle] = [granted.interim, granted.idle_timeout];
         if !granted.session_timeout.is_zero() {
             self.timers.set(number, now.after(granted.session_timeout).0);
         }
-        session.interim_at = (!interim.is_zero()).then(|| now.after(interim / 2));
         let is_accounted = self.aaa.as_ref().is_some_and(|aaa| aaa.accounts());
         session.is_accounted = is_accounted;
-        let interim = if is_accounted { interim } else { Duration::ZERO };
-        let every = match (interim.is_zero(), idle.is_zero()) {
-            (true, true) => None,
-            (false, true) => Some(interim),
-            (_, false) => Some(MINUTE),
-        };
-        if let Some(every) = every {
-            self.counting.begin(number, every, now);
-        }
+        self.count_again(number, now);
         self.counters.up += 1;
         self.sessions.enter(number, State::Up, now);
         let Some(session) = self.sessions.get(number) else { return };

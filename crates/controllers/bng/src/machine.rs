@@ -2,6 +2,7 @@
 //! of the gateway, and what those have become goes back.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use controller_kit::{
     Action, Asked, Command, Controller, Event, EventKind, Metric, Page, Punt, Setup, Severity,
@@ -69,6 +70,15 @@ impl Controller for Bng {
 
     fn takes(_: &Config) -> Vec<&'static str> {
         reasons::PUNTS.iter().copied().filter(|reason| *reason != "first-packet").collect()
+    }
+
+    fn file(config: &Config) -> Option<&Path> {
+        let radius = config.radius.as_ref().filter(|radius| radius.accounting)?;
+        radius.records_file.as_deref()
+    }
+
+    fn restore(&mut self, kept: &[u8]) -> Result<(), Invalid> {
+        self.core.restore(kept)
     }
 
     /// Goes on if nothing of its own has changed; the gateway may have other profiles, lists and
@@ -275,12 +285,20 @@ impl Bng {
                 notes.lower(address.to_string(), "radius-server-dead", text);
             }
             Said::Held(true) => {
-                let text = "records wait, because no server of accounting answers".to_owned();
+                let text = "records wait: no server of accounting has confirmed them".to_owned();
                 notes.raise("accounting".to_owned(), "records-held", Severity::Major, text);
             }
             Said::Held(false) => {
                 let text = "no records wait".to_owned();
                 notes.lower("accounting".to_owned(), "records-held", text);
+            }
+            Said::Unwritten(true) => {
+                let text = "records are in memory alone: the disk does not take them".to_owned();
+                notes.raise("accounting".to_owned(), "records-unwritten", Severity::Major, text);
+            }
+            Said::Unwritten(false) => {
+                let text = "the disk takes records".to_owned();
+                notes.lower("accounting".to_owned(), "records-unwritten", text);
             }
             Said::Asked { number, wants, keys, attributes } => {
                 self.core.asked(number, wants, &keys, &attributes, now);

@@ -45,6 +45,15 @@ impl Notes {
 
     /// A line of the log, if there were not too many in this second.
     pub fn log(&mut self, now: Time, text: impl FnOnce() -> String) {
+        self.write(Level::Info, now, text);
+    }
+
+    /// The same of what may be wrong.
+    pub fn warn(&mut self, now: Time, text: impl FnOnce() -> String) {
+        self.write(Level::Warning, now, text);
+    }
+
+    fn write(&mut self, level: Level, now: Time, text: impl FnOnce() -> String) {
         if now.since(self.second).as_secs() > 0 {
             (self.second, self.lines) = (now, 0);
         }
@@ -53,7 +62,7 @@ impl Notes {
             self.suppressed += 1;
             return;
         }
-        self.actions.push_back(Action::Line(Line { level: Level::Info, text: text() }));
+        self.actions.push_back(Action::Line(Line { level, text: text() }));
     }
 
     /// The next of it.

@@ -91,7 +91,7 @@ impl Core {
                 let Some(session) = self.sessions.get_mut(number) else { return };
                 session.promised = Some((version, lease, prefixes));
                 session.asking.push(waiter);
-                self.blocked.push((by, key));
+                self.blocked.insert((by, key));
             }
             Err(None) => self.end(number, Why::Exhausted, now),
         }

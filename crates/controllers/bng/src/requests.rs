@@ -14,7 +14,7 @@ use wire::MacAddr;
 
 use crate::config::PoolKind;
 use crate::core::Core;
-use crate::granted::{name_of, v6_of};
+use crate::granted::{Granted, name_of, v6_of};
 use crate::session::{Session, Waiter, Why};
 
 /// By what an operator names a session; of several keys all have to be its.
@@ -99,10 +99,11 @@ impl Core {
         let has_all = |number: u32, session: &Session| {
             session.ending.is_none() && keys.iter().all(|key| self.has_key(number, session, key))
         };
-        // An address leads to its session; without one all are looked at.
+        // An address or a number leads to its session; without one all are looked at.
         let direct = keys.iter().find_map(|key| match key {
             SessionKey::Address(address) => Some(self.pools.owner(Prefix::host(*address))),
             SessionKey::Port(number) => Some(Some(*number)),
+            SessionKey::Session(id) => Some(number_in(id)),
             _ => None,
         });
         let found: Vec<u32> = match direct {
@@ -162,9 +163,13 @@ impl Core {
         now: Time,
     ) -> Result<(), ErrorCause> {
         let mapped = self.aaa.as_ref().map(|aaa| aaa.map(attributes)).unwrap_or_default();
-        let session = self.sessions.get_mut(number).ok_or(ErrorCause::SessionContextNotFound)?;
+        let session = self.sessions.get(number).ok_or(ErrorCause::SessionContextNotFound)?;
         let granted = session.granted.clone().ok_or(ErrorCause::SessionContextNotFound)?;
-        let (fixed, pools, times) = (granted.fixed, granted.pools.clone(), granted.session_timeout);
+        // Of two changes at once nobody could tell which one the gateway has refused.
+        if session.undo.is_some() {
+            return Err(ErrorCause::ResourcesUnavailable);
+        }
+        let (fixed, pools) = (granted.fixed, granted.pools.clone());
         let ignored = granted.ignored;
         let mut changed = granted
             .with(&mapped, attributes.attributes())
@@ -174,15 +179,7 @@ impl Core {
         }
         // Addresses among the attributes are keys of the session.
         (changed.fixed, changed.pools) = (fixed, pools);
-        let timeout = changed.session_timeout;
-        session.granted = Some(changed);
-        if let (Some(since), true) = (session.up_since, timeout != times) {
-            match timeout.is_zero() {
-                true => _ = self.timers.cancel(number),
-                false => self.timers.set(number, since.after(timeout).max(now).0),
-            }
-        }
-        self.settle(number, Some(Waiter::Request(request)), now);
+        self.regrant(number, changed, Some(Waiter::Request(request)), now);
         Ok(())
     }
 
@@ -222,7 +219,8 @@ impl Core {
         Ok(found.len())
     }
 
-    /// An operator gives sessions another profile; returns how many.
+    /// An operator gives sessions another profile; returns how many, without those that are not let
+    /// in yet, or of which another change is on its way.
     pub fn set_profile(&mut self, keys: &Profiled, now: Time) -> Result<usize, Unanswered> {
         let Profiled { session, user, mac, address, .. } = keys.clone();
         let profile = name_of(&keys.profile)
@@ -233,15 +231,22 @@ impl Core {
             Unanswered::unknown("profile", &keys.profile, &names)
         })?;
         let found = self.chosen(&Chosen { session, user, mac, address })?;
-        for number in &found {
-            let session = self.sessions.get_mut(*number);
-            if let Some(granted) = session.and_then(|session| session.granted.as_mut()) {
-                granted.profile = profile;
-                self.settle(*number, None, now);
+        let mut count = 0;
+        for number in found {
+            let session = self.sessions.get(number).filter(|session| session.undo.is_none());
+            if let Some(granted) = session.and_then(|session| session.granted.clone()) {
+                self.regrant(number, Granted { profile, ..granted }, None, now);
+                count += 1;
             }
         }
-        Ok(found.len())
+        Ok(count)
     }
+}
+
+/// The number in an identifier of a session ([`crate::aaa::Aaa::id`]).
+fn number_in(id: &[u8]) -> Option<u32> {
+    let digits = std::str::from_utf8(id.get(8..16)?).ok()?;
+    u32::from_str_radix(digits, 16).ok()
 }
 
 /// Whether a session uses an address, or a prefix that begins with it.

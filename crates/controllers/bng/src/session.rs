@@ -37,6 +37,8 @@ pub(crate) struct Session {
     /// When it entered this state.
     pub since: Time,
     pub granted: Option<Granted>,
+    /// What it was granted before a change that has no answer yet, and the number of the change.
+    pub undo: Option<(u64, Box<Granted>)>,
     /// What it has of pools, by name or of external servers, in the order of [`PoolKind`].
     pub given: [Option<Prefix>; 4],
     /// Whether it uses them, so that the gateway is to let them pass.
@@ -60,8 +62,8 @@ pub(crate) struct Session {
     pub changed: u64,
     /// The address of IPv4 that its client would like.
     pub wish: Option<Prefix>,
-    /// Whether somebody else was found to use its address.
-    pub is_declined: bool,
+    /// Whether somebody else was found to use it, in the order of [`PoolKind`].
+    pub is_declined: [bool; 4],
     /// A packet of discovery that leaves when the gateway has the session.
     pub confirmation: Option<Vec<u8>>,
     /// The link-local address of its host, of which a solicitation came.
@@ -173,6 +175,7 @@ impl Session {
             state: State::Asked,
             since: now,
             granted: None,
+            undo: None,
             given: [None; 4],
             former: Vec::new(),
             promised: None,
@@ -185,7 +188,7 @@ impl Session {
             last: 0,
             changed: 0,
             wish: None,
-            is_declined: false,
+            is_declined: [false; 4],
             confirmation: None,
             host: Ipv6Addr::UNSPECIFIED,
             up_since: None,

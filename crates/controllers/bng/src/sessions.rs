@@ -13,7 +13,7 @@ use crate::session::{Session, State, Version};
 pub(crate) struct Sessions {
     /// By their numbers, of which the first one is 1.
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    free: BTreeSet<u32>,
     reserved: BTreeSet<u32>,
     capacity: u32,
     /// Those of IPoE.
@@ -44,7 +44,7 @@ impl Sessions {
         Sessions {
             reserved,
             slots: Vec::new(),
-            free: Vec::new(),
+            free: BTreeSet::new(),
             capacity,
             stations: BTreeMap::new(),
             links: BTreeMap::new(),
@@ -62,26 +62,25 @@ impl Sessions {
         if self.lines.get(&session.line).is_some_and(|count| *count >= self.line_max) {
             return None;
         }
-        let number = self.free.pop().or_else(|| self.next())?;
+        let number = self.free.pop_first().or_else(|| self.next())?;
         self.put(number, session);
         Some(number)
     }
 
     /// Adds one that has a number already; false if there is no such number, or it is in use.
     pub fn insert(&mut self, number: u32, session: Session) -> bool {
-        if self.stations.contains_key(&(session.line, session.mac)) {
+        let is_known = match session.pppoe {
+            None => self.stations.contains_key(&(session.line, session.mac)),
+            Some(link) => self.links.contains_key(&(session.line, link.id)),
+        };
+        if is_known {
             return false;
         }
-        let is_free = match self.free.iter().position(|free| *free == number) {
-            Some(at) => self.free.swap_remove(at) == number,
-            None => loop {
-                match self.next() {
-                    None => break false,
-                    Some(next) if next == number => break true,
-                    Some(next) => self.free.push(next),
-                }
-            },
-        };
+        while number as usize > self.slots.len() {
+            let Some(next) = self.next() else { return false };
+            self.free.insert(next);
+        }
+        let is_free = self.free.remove(&number);
         if is_free {
             self.put(number, session);
         }
@@ -121,7 +120,7 @@ impl Sessions {
     pub fn remove(&mut self, number: u32) -> Option<Box<Session>> {
         let slot = self.slots.get_mut((number as usize).checked_sub(1)?)?;
         let session = slot.session.take()?;
-        self.free.push(number);
+        self.free.insert(number);
         self.release(number, &session);
         self.macs.remove(&(session.pppoe.is_some(), session.mac, number));
         self.states[session.state as usize] -= 1;

@@ -123,7 +123,8 @@ impl Core {
     pub fn show(&self) -> Value {
         let ended = Why::ALL.iter().map(|why| (why.name(), self.counters.ended[*why as usize]));
         let dynamic = self.aaa.as_ref().map(|aaa| aaa.dynamic()).unwrap_or_default();
-        let [confirmed, lost] = self.aaa.as_ref().map(|aaa| aaa.records()).unwrap_or_default();
+        let [confirmed, lost, waiting] =
+            self.aaa.as_ref().map(|aaa| aaa.records()).unwrap_or_default();
         json!({
             "sessions": self.sessions.len(),
             "states": self.states().into_iter().collect::<serde_json::Map<String, Value>>(),
@@ -145,7 +146,7 @@ impl Core {
                 "ipv4": self.relayed(Version::V4),
                 "ipv6": self.relayed(Version::V6),
             },
-            "records": {"confirmed": confirmed, "lost": lost},
+            "records": {"confirmed": confirmed, "lost": lost, "waiting": waiting},
             "requests-of-servers": {
                 "asked": dynamic.asked,
                 "acknowledged": dynamic.acknowledged,

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
 
 use function_kit::Invalid;
@@ -49,6 +50,8 @@ pub trait Configured: Any + Send + Sync {
     fn claims(&self) -> Vec<&'static str>;
     /// See [`Controller::takes`].
     fn takes(&self) -> Vec<&'static str>;
+    /// See [`Controller::file`].
+    fn file(&self) -> Option<&Path>;
     /// See [`Controller::TABLES`].
     fn tables(&self) -> &'static [Table];
     /// See [`Controller::COMMANDS`].
@@ -78,6 +81,11 @@ pub trait Running: Machine<Command = Event, Report = Action> + Send {
         keys: &Map<String, Value>,
         now: Time,
     ) -> Result<Map<String, Value>, Unanswered>;
+    /// See [`Controller::restore`].
+    ///
+    /// # Errors
+    /// The file is none of the controller's.
+    fn restore(&mut self, kept: &[u8]) -> Result<(), Invalid>;
     /// See [`Controller::reload`]; false for the configuration of another controller.
     fn reload(
         &mut self,
@@ -121,6 +129,10 @@ impl<C: Controller> Running for C {
         };
         command.check(keys)?;
         Controller::command(self, name, keys, now)
+    }
+
+    fn restore(&mut self, kept: &[u8]) -> Result<(), Invalid> {
+        Controller::restore(self, kept)
     }
 
     fn reload(
@@ -224,6 +236,10 @@ impl<C: Controller> Configured for OfKind<C> {
 
     fn takes(&self) -> Vec<&'static str> {
         C::takes(&self.0)
+    }
+
+    fn file(&self) -> Option<&Path> {
+        C::file(&self.0)
     }
 
     fn tables(&self) -> &'static [Table] {

@@ -1,5 +1,7 @@
 //! What every controller's folder provides.
 
+use std::path::Path;
+
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
 use protocol_kit::{Machine, Time};
@@ -50,6 +52,23 @@ pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized +
     fn takes(config: &Self::Config) -> Vec<&'static str> {
         let _ = config;
         Vec::new()
+    }
+
+    /// The file in which the controller keeps what outlives it and is not its function's, and which
+    /// it writes as a socket ([`protocol_kit::Opening::File`]); none by default.
+    fn file(config: &Self::Config) -> Option<&Path> {
+        let _ = config;
+        None
+    }
+
+    /// Takes what an earlier life has kept in the file, nothing if there is none: the first thing
+    /// that a controller with a file hears.
+    ///
+    /// # Errors
+    /// The file is none of the controller's, and is left as it is.
+    fn restore(&mut self, kept: &[u8]) -> Result<(), Invalid> {
+        let _ = kept;
+        Ok(())
     }
 
     /// Takes other keys, or other ones of its function, while it runs, which fit. False if it is to

@@ -2,7 +2,9 @@
 //! what that wants.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +15,7 @@ use controller_kit::erased::{Configured, Running};
 use controller_kit::{
     Action, Alarm, Event, Happening, Level, Line, Link, Punt, Setup, Severity, Table,
 };
-use function_kit::HostInterface;
+use function_kit::{HostInterface, Invalid};
 use functions::AnyUpdate;
 use host::{Host, Observer};
 use machine::clock::{self, Clock, Ticks};
@@ -200,14 +202,30 @@ pub fn take_claimed(controller: &dyn Configured, state: &mut Vec<AnyUpdate>) -> 
     state.extract_if(.., |update| claims.contains(&update.kind().as_str())).collect()
 }
 
-/// Creates a controller from what its function has beyond its configuration and it claims.
+/// Creates a controller from what its function has beyond its configuration and it claims, and from
+/// what is in its file.
 ///
 /// # Errors
 /// What does not fit.
 pub fn create(keys: &Keys, state: Vec<AnyUpdate>) -> Result<Box<dyn Running>, RunError> {
     let seed = RandomState::new().build_hasher().finish();
     let setup = Setup { function: keys.function(), state, seed };
-    keys.controller.create(setup).map_err(|bad| RunError::setup(bad.to_string(), &bad.remedy))
+    let unusable = |bad: Invalid| RunError::setup(bad.to_string(), &bad.remedy);
+    let mut controller = keys.controller.create(setup).map_err(unusable)?;
+    if let Some(path) = keys.controller.file() {
+        controller.restore(&kept(path)?).map_err(unusable)?;
+    }
+    Ok(controller)
+}
+
+/// What an earlier life of a controller has kept in its file: nothing if there is none.
+fn kept(path: &Path) -> Result<Vec<u8>, RunError> {
+    match files::read_limited(path, KEPT_BYTES_MAX) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(|error| {
+            RunError::setup(format!("{}: {error}", path.display()), "name another file")
+        }),
+    }
 }
 
 /// Creates the controller again from what the function has, and drives it.
@@ -431,6 +449,9 @@ const SHOWN_EVERY: Duration = Duration::from_secs(1);
 /// By how much the host's clock is another one than before when it was set: two clocks that nobody
 /// sets differ by less, and what differs more is told.
 const CLOCK_SET: Duration = Duration::from_millis(100);
+
+/// Most bytes of the file of a controller.
+const KEPT_BYTES_MAX: u64 = 4 << 30;
 
 /// Pause before a controller is created again.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -1,6 +1,7 @@
 //! Several controllers of one daemon: what each is told, keeps, and goes on with.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use controller_kit::erased::{Kind, Unit};
@@ -31,6 +32,8 @@ struct Side<const N: u8> {
     /// Of what workers have told it.
     heard: Vec<u64>,
     reloads: u32,
+    /// What was in its file.
+    kept: String,
 }
 
 /// Keys of such a controller.
@@ -41,6 +44,8 @@ struct Keys {
     /// Whether it panics after its first changes.
     #[serde(default)]
     panics: bool,
+    #[serde(default)]
+    file: Option<PathBuf>,
 }
 
 /// The kinds of changes of a side: stations of the left one, rules of the right one.
@@ -90,7 +95,17 @@ impl<const N: u8> Controller for Side<N> {
         let found = found.expect("its own alone");
         let is_of_a_switch = setup.function.is_some_and(|function| function.name() == "l2-switch");
         let (config, has, applied, heard) = (config.clone(), found.clone(), Vec::new(), Vec::new());
-        Ok(Side { config, is_of_a_switch, found, has, applied, heard, reloads: 0 })
+        let (kept, reloads) = (String::new(), 0);
+        Ok(Side { config, is_of_a_switch, found, has, applied, heard, reloads, kept })
+    }
+
+    fn file(config: &Keys) -> Option<&Path> {
+        config.file.as_deref()
+    }
+
+    fn restore(&mut self, kept: &[u8]) -> Result<(), Invalid> {
+        self.kept = String::from_utf8_lossy(kept).into_owned();
+        Ok(())
     }
 
     fn claims(config: &Keys) -> Vec<&'static str> {
@@ -106,7 +121,7 @@ impl<const N: u8> Controller for Side<N> {
 
     fn show(&self) -> Value {
         json!({"found": self.found, "has": self.has, "applied": self.applied,
-               "heard": self.heard, "reloads": self.reloads})
+               "heard": self.heard, "reloads": self.reloads, "kept": self.kept})
     }
 
     fn table_sizes(&self) -> Vec<Option<u64>> {
@@ -232,6 +247,26 @@ fn each_controller_has_its_own_changes_numbers_and_end() {
     assert_eq!(until("the left one", || found("left")), json!([2, 3]));
     assert_eq!(until("the right one", || found("right")), json!([8]));
     assert!(run.show(View::Tables).to_string().contains("\"used\":4"), "2 + 2");
+}
+
+#[test]
+fn a_controller_is_given_what_its_file_has() {
+    let text = format!("{BRIDGE}controllers: [{{name: left, stations: [], file: @/left}}]\n");
+    let mut folder = Arc::new(tempfile::tempdir().expect("a folder"));
+    for kept in ["", "what there was"] {
+        let run = try_start(&text, true, folder).expect("it starts");
+        let shown = || run.show(View::Protocols)["protocols"]["left"]["controller"].clone();
+        let found =
+            until("the controller", || Some(shown()["kept"].clone()).filter(Value::is_string));
+        assert_eq!(found, kept);
+        folder = Arc::clone(&run.folder);
+        std::fs::write(folder.path().join("left"), "what there was").expect("writable");
+        run.stop().expect("it ends well");
+    }
+    // One that cannot be read is no reason to begin without it.
+    std::fs::remove_file(folder.path().join("left")).expect("it is there");
+    std::fs::create_dir(folder.path().join("left")).expect("a folder");
+    assert!(try_start(&text, true, folder).is_err());
 }
 
 #[test]

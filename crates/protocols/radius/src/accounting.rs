@@ -18,7 +18,7 @@ use std::time::Duration;
 use protocol_kit::{Input, Machine, Neighbour, Output, Socket, Time, Trace};
 
 use crate::attributes::List;
-use crate::backlog::Backlog;
+use crate::backlog::{Backlog, Foreign, Restored};
 use crate::client::Client;
 use crate::config::Wall;
 use crate::control::{self, Answer, Refusal, Request};
@@ -162,6 +162,19 @@ impl Accounting {
         }
     }
 
+    /// Takes what an earlier life has left in a file, in place of what is there: before anything is
+    /// recorded.
+    ///
+    /// # Errors
+    /// When it is no such file. Then it is not to be replaced.
+    pub fn restore(&mut self, file: &[u8]) -> Result<Restored, Foreign> {
+        let (backlog, restored) = Backlog::restore(self.backlog.limits(), file)?;
+        self.held_below = (!backlog.is_empty()).then(|| backlog.next());
+        self.saying = self.held_below.map(|_| true);
+        self.backlog = backlog;
+        Ok(restored)
+    }
+
     /// Returns the store, whose bytes the owner keeps. What it says of writes that have failed is
     /// told by the next [`Machine::poll`].
     pub fn backlog(&mut self) -> &mut Backlog {
@@ -181,6 +194,11 @@ impl Accounting {
     /// Returns how many records were lost: for want of room, or because they fit no packet.
     pub fn lost(&self) -> u64 {
         self.backlog.lost() + self.unwritable
+    }
+
+    /// Returns how many records wait or are on their way.
+    pub fn waiting(&self) -> usize {
+        self.backlog.len()
     }
 
     /// Returns what a person sees of each server.

@@ -139,6 +139,11 @@ impl Backlog {
         Ok((backlog, restored))
     }
 
+    /// Returns what it holds at the most.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
     /// Takes a record in; false if there is no room for it, which is counted.
     pub fn push(&mut self, attributes: List, event_s: u64) -> bool {
         let has_room = self.has_room(attributes.attributes().bytes().len());

@@ -1,6 +1,6 @@
 //! Hosts of subscribers: a client of DHCPv4, written from RFC 2131, and one of PPPoE.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +11,12 @@ use protocol_pppoe::client::{self, Client, Wanted};
 use protocol_pppoe::packet::Packet;
 use wire::MacAddr;
 
+use crate::host6::Dhcp6;
+
 /// What a host does.
 pub enum Kind {
     Dhcp(Dhcp),
+    Dhcp6(Dhcp6),
     Dialled(Box<Dialled>),
     /// One whose frames a test makes, with those that came to it.
     Bare(Vec<Vec<u8>>),
@@ -74,6 +77,11 @@ impl Host {
         Host { line: Line { outer: 100, inner: vlan }, mac: [2, 0, 0, 0, 1, mac], kind }
     }
 
+    /// A client of DHCPv6.
+    pub fn dhcp6(vlan: u16, mac: u8) -> Host {
+        Host { kind: Kind::Dhcp6(Dhcp6::default()), ..Host::dhcp(vlan, mac) }
+    }
+
     /// A client of PPPoE, with its name and password.
     pub fn dialled(vlan: u16, mac: u8, methods: &[ppp::Method], name: &str, secret: &str) -> Host {
         let wanted = Wanted {
@@ -125,6 +133,7 @@ impl Host {
                 dhcp.xid = dhcp.xid.wrapping_add(0x0101);
                 (dhcp.state, dhcp.next, dhcp.address) = (State::Looks, Some(now), None);
             }
+            Kind::Dhcp6(dhcp) => dhcp.begin(now),
             Kind::Dialled(dialled) => {
                 dialled.drop_link(now);
                 dialled.client.input(now, Input::Command(client::Command::Begin));
@@ -151,6 +160,10 @@ impl Host {
                     None => Vec::new(),
                 }
             }
+            Kind::Dhcp6(dhcp) => {
+                let frames = dhcp.release((line, mac));
+                if says_so { frames } else { Vec::new() }
+            }
             Kind::Dialled(dialled) => {
                 if says_so {
                     dialled.client.input(now, Input::Command(client::Command::End));
@@ -165,19 +178,45 @@ impl Host {
         }
     }
 
+    /// It has found its address used by somebody else, and begins anew.
+    pub fn decline(&mut self, now: Time) -> Vec<Vec<u8>> {
+        let place = (self.line, self.mac);
+        match &mut self.kind {
+            Kind::Dhcp(dhcp) => {
+                let [address, server] = [dhcp.address, dhcp.server].map(|it| it.expect("it is up"));
+                let options = [(50, address), (54, server)];
+                let options = options.map(|(code, value)| (code, value.octets().to_vec()));
+                let any = Ipv4Addr::UNSPECIFIED;
+                let message = dhcp.message(place.1, 4, any, options.to_vec());
+                self.begin(now);
+                vec![ipv4_frame(place, (any, Ipv4Addr::BROADCAST), &message)]
+            }
+            Kind::Dhcp6(dhcp) => dhcp.decline(place, now),
+            Kind::Dialled(_) | Kind::Bare(_) => panic!("it is no such client"),
+        }
+    }
+
     /// Its address, if it counts itself as up.
     pub fn address(&self) -> Option<Ipv4Addr> {
         match &self.kind {
             Kind::Dhcp(dhcp) => dhcp.address,
             Kind::Dialled(dialled) => dialled.address,
-            Kind::Bare(_) => None,
+            Kind::Dhcp6(_) | Kind::Bare(_) => None,
+        }
+    }
+
+    /// Its address of DHCPv6, if it counts itself as up.
+    pub fn na(&self) -> Option<Ipv6Addr> {
+        match &self.kind {
+            Kind::Dhcp6(dhcp) => dhcp.address,
+            Kind::Dhcp(_) | Kind::Dialled(_) | Kind::Bare(_) => None,
         }
     }
 
     /// Its session of PPPoE.
     pub fn pppoe(&self) -> Option<u16> {
         match &self.kind {
-            Kind::Dhcp(_) | Kind::Bare(_) => None,
+            Kind::Dhcp(_) | Kind::Dhcp6(_) | Kind::Bare(_) => None,
             Kind::Dialled(dialled) => dialled.id,
         }
     }
@@ -187,6 +226,7 @@ impl Host {
         let (line, mac) = (self.line, self.mac);
         match &mut self.kind {
             Kind::Dhcp(dhcp) => dhcp.poll(line, mac, now),
+            Kind::Dhcp6(dhcp) => dhcp.poll(line, mac, now),
             Kind::Dialled(dialled) => dialled.poll(line, mac, now),
             Kind::Bare(_) => Vec::new(),
         }
@@ -195,6 +235,7 @@ impl Host {
     pub fn deadline(&self) -> Option<Time> {
         match &self.kind {
             Kind::Dhcp(dhcp) => dhcp.next,
+            Kind::Dhcp6(dhcp) => dhcp.deadline(),
             Kind::Dialled(dialled) => {
                 [dialled.client.deadline(), dialled.ppp.deadline()].into_iter().flatten().min()
             }
@@ -208,6 +249,7 @@ impl Host {
         let payload = &frame[at + 2..];
         match (&mut self.kind, &frame[at..at + 2]) {
             (Kind::Dhcp(dhcp), [0x08, 0x00]) => dhcp.hear(&payload[28..], now),
+            (Kind::Dhcp6(dhcp), [0x86, 0xdd]) => dhcp.hear(payload, now),
             (Kind::Bare(heard), _) => heard.push(frame[at..].to_vec()),
             (Kind::Dialled(dialled), [0x88, 0x63]) => {
                 dialled.client.receive(now, MacAddr([2, 0xb0, 0, 0, 0, 1]), payload);

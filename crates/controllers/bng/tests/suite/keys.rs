@@ -58,6 +58,10 @@ fn keys_that_cannot_be_used_are_named() {
             "radius.interim-interval-s",
         ),
         (
+            json!({"radius": {"servers": [server("192.0.2.9")], "records-file": "records"}}),
+            "radius.records-file",
+        ),
+        (
             json!({"radius": {"servers": [server("192.0.2.9")], "attributes": [
             {"attribute": "No-Such", "pattern": "{profile}"}]}}),
             "radius.attributes",

@@ -81,7 +81,7 @@ fn whom_the_server_rejects_gets_nothing() {
     assert!(world.hosts[welcome].address().is_some());
     assert_eq!(world.hosts[not].address(), None);
     assert_eq!(world.gateway.sessions.len(), 1);
-    assert!(world.server.of_user(MAC, START).is_some_and(|record| record.has_address));
+    assert!(world.server.of_user(MAC, START).is_some_and(|record| record.addresses.len() == 1));
     assert_eq!(world.server.sessions(START).len(), 1);
     // A server that is silent lets nobody in, and there is an alarm.
     world.server.is_dead = true;
@@ -167,6 +167,19 @@ fn volumes_are_accounted_whatever_ends_a_session() {
     let stop = world.server.of_user(MAC, STOP).expect("a stop");
     assert_eq!((stop.octets, stop.cause), ([(1 << 33) + 5, (2 << 33) + 10], Some(6)));
     assert_eq!(world.gateway.sessions.len(), 0);
+}
+
+#[test]
+fn a_volume_that_was_lost_is_not_waited_for() {
+    let mut world = World::new(&keys(json!({"idle-timeout-s": 120})), 12);
+    let host = world.add(Host::dhcp(7, 1));
+    world.begin(host);
+    world.run(seconds(5));
+    assert!(world.pass(host, 1));
+    world.untold = 1;
+    world.end(host, false);
+    world.run(seconds(420));
+    assert_eq!(world.gateway.sessions.len(), 0, "it was idle");
 }
 
 #[test]

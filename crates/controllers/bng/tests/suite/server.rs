@@ -34,7 +34,8 @@ pub struct Record {
     /// Bytes up and down.
     pub octets: [u64; 2],
     pub cause: Option<u32>,
-    pub has_address: bool,
+    /// Addresses and prefixes: kinds of attributes, and their values.
+    pub addresses: Vec<(u8, Vec<u8>)>,
 }
 
 impl Server {
@@ -107,7 +108,10 @@ impl Server {
             user: attributes.first(kind::USER_NAME).map(text).unwrap_or_default(),
             octets: [octets(42, 52), octets(43, 53)],
             cause: attributes.number(kind::ACCT_TERMINATE_CAUSE),
-            has_address: attributes.first(kind::FRAMED_IP_ADDRESS).is_some(),
+            addresses: ADDRESSES
+                .iter()
+                .filter_map(|kind| Some((*kind, attributes.first(*kind)?.to_vec())))
+                .collect(),
         };
         let session = text(attributes.first(kind::ACCT_SESSION_ID).expect("a session"));
         let status = attributes.number(kind::ACCT_STATUS_TYPE).expect("a status");
@@ -132,6 +136,14 @@ impl Server {
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+/// Attributes that are addresses or prefixes.
+const ADDRESSES: [u8; 4] = [
+    kind::FRAMED_IP_ADDRESS,
+    kind::FRAMED_IPV6_ADDRESS,
+    kind::FRAMED_IPV6_PREFIX,
+    kind::DELEGATED_IPV6_PREFIX,
+];
 
 /// Statuses of records.
 pub const START: u32 = 1;

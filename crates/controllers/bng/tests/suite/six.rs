@@ -1,69 +1,37 @@
 //! IPv6: leases of DHCPv6, and router advertisements.
 
 use std::net::Ipv6Addr;
+use std::time::Duration;
 
+use controller_kit::Controller;
 use protocol_radius::List;
 use serde_json::json;
-use wire::{icmp, udp};
+use wire::icmp;
 
 use crate::external::{ADDRESS, DUID, PREFIX};
 use crate::host::Host;
-use crate::server::STOP;
+use crate::host6::{self, Item, ia};
+use crate::server::{START, STOP};
 use crate::world::{World, keys, seconds};
 
 const HOST: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x77);
 
-/// A packet of IPv6.
-fn packet(next_header: u8, hop_limit: u8, to: Ipv6Addr, body: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0x60, 0, 0, 0];
-    packet.extend((body.len() as u16).to_be_bytes());
-    packet.extend([next_header, hop_limit]);
-    packet.extend(HOST.octets());
-    packet.extend(to.octets());
-    packet.extend(body);
-    packet
-}
-
-fn solicitation() -> Vec<u8> {
+pub fn solicitation() -> Vec<u8> {
     let to = "ff02::2".parse().expect("an address");
     let mut body = vec![133, 0, 0, 0, 0, 0, 0, 0];
     let checksum = icmp::checksum_ipv6(HOST, to, &body);
     body[2..4].copy_from_slice(&checksum.to_be_bytes());
-    packet(58, 255, to, &body)
+    host6::packet((HOST, to), (58, 255), &body)
 }
 
 /// A message of a client of DHCPv6.
-fn message(kind: u8, options: &[(u16, Vec<u8>)]) -> Vec<u8> {
-    let to = "ff02::1:2".parse().expect("an address");
-    let mut body = vec![kind, 1, 2, 3];
-    for (code, value) in options {
-        body.extend(code.to_be_bytes());
-        body.extend((value.len() as u16).to_be_bytes());
-        body.extend(value);
-    }
-    let len = 8 + body.len() as u16;
-    let mut header = [0; 8];
-    let fields =
-        |checksum| udp::Fields { source_port: 546, destination_port: 547, length: len, checksum };
-    fields(0).emit(&mut header);
-    fields(udp::checksum_ipv6(HOST, to, &header, &body)).emit(&mut header);
-    packet(17, 1, to, &[&header[..], &body].concat())
+fn message(kind: u8, options: &[Item]) -> Vec<u8> {
+    host6::message(HOST, kind, 0x01_0203, options)
 }
 
-/// The options of a message that came, behind its type.
-fn read(frame: &[u8]) -> (u8, Vec<(u16, Vec<u8>)>) {
-    let message = &frame[2 + 40 + 8..];
-    let (mut rest, mut options) = (&message[4..], Vec::new());
-    while let [a, b, c, d, behind @ ..] = rest {
-        let len = usize::from(u16::from_be_bytes([*c, *d]));
-        options.push((u16::from_be_bytes([*a, *b]), behind[..len].to_vec()));
-        rest = &behind[len..];
-    }
-    (message[0], options)
-}
-
-fn ia(id: u8) -> Vec<u8> {
-    [&[0, 0, 0, id][..], &[0; 8]].concat()
+/// The type and options of a message in a frame, from its EtherType on.
+fn read(frame: &[u8]) -> (u8, Vec<Item>) {
+    host6::read(&frame[2..])
 }
 
 #[test]
@@ -202,4 +170,102 @@ fn external_servers_give_an_address_and_a_prefix() {
     world.run(seconds(5));
     let left = world.gateway.sessions.values().next().map(|(session, _)| session);
     assert!(left.is_none_or(|it| it.na.is_none() && it.delegated.is_none()), "{left:?}");
+}
+
+/// A station with clients of both versions.
+fn both(world: &mut World) -> [usize; 2] {
+    [world.add(Host::dhcp(7, 1)), world.add(Host::dhcp6(7, 1))]
+}
+
+#[test]
+fn a_family_without_addresses_leaves_the_other_one_alone() {
+    let mut world = World::new(
+        &keys(json!({
+            "ipoe": {"authentication": "radius"},
+            "pools": [
+                {"name": "home", "kind": "ipv4", "prefix": "10.1.0.0/26"},
+                {"name": "na", "kind": "na", "prefix": "2001:db8:1::/128"},
+            ],
+        })),
+        4,
+    );
+    world.server.is_open = true;
+    let first = world.add(Host::bare(8, 2));
+    let duid = (1u16, vec![0, 3, 0, 1, 2, 0, 0, 0, 1, 2]);
+    world.exchange(first, 0x86dd, &message(1, &[duid, (3, ia(1)), (14, Vec::new())]));
+    assert_eq!(world.used(), [0, 1]);
+    let [v4, v6] = both(&mut world);
+    world.begin(v4);
+    world.begin(v6);
+    world.run(seconds(3));
+    assert!(world.hosts[v4].address().is_some());
+    assert_eq!((world.dhcp(v4).naks, world.hosts[v6].na()), (0, None));
+    assert_eq!(world.bng.show()["ended"]["exhausted"], json!(0));
+    // Without any address it ends.
+    world.end(v4, true);
+    world.run(seconds(10));
+    assert_ne!(world.bng.show()["ended"]["exhausted"], json!(0));
+    assert_eq!(world.gateway.sessions.len(), 1);
+}
+
+#[test]
+fn a_lease_that_begins_while_the_last_one_ends_is_of_another_session() {
+    let mut world = World::new(&keys(json!({})), 5);
+    let [v4, v6] = both(&mut world);
+    world.begin(v6);
+    world.run(seconds(3));
+    assert!(world.hosts[v6].na().is_some());
+    // The release comes between what is offered and what is asked for.
+    world.apply_time = seconds(1);
+    world.begin(v4);
+    world.run(Duration::from_micros(500));
+    world.end(v6, true);
+    world.run(seconds(20));
+    assert!(world.pass(v4, 1));
+    let known = world.table("subscribers", &[]);
+    let known: Vec<_> = known.iter().filter_map(|entry| entry["session"].as_u64()).collect();
+    let set: Vec<_> = world.gateway.sessions.keys().map(|number| u64::from(*number)).collect();
+    assert_eq!(known, set);
+    world.end(v4, true);
+    world.run(seconds(70));
+    assert_eq!((world.gateway.sessions.len(), world.used()), (0, vec![0; 4]));
+}
+
+#[test]
+fn what_a_client_declines_it_is_not_offered_again() {
+    let mut world = World::new(&keys(json!({})), 6);
+    let hosts = both(&mut world);
+    hosts.iter().for_each(|host| world.begin(*host));
+    world.run(seconds(5));
+    let [v4, v6] = hosts;
+    let before = (world.hosts[v4].address(), world.hosts[v6].na());
+    assert!(before.0.is_some() && before.1.is_some());
+    for host in hosts {
+        world.decline(host);
+        world.run(seconds(20));
+    }
+    let after = (world.hosts[v4].address(), world.hosts[v6].na());
+    assert!(after.0.is_some() && after.1.is_some(), "{after:?}");
+    assert!(before.0 != after.0 && before.1 != after.1, "{before:?}");
+    assert!(world.pass(v4, 1) && world.pass(v6, 1));
+    assert_eq!(world.used(), [2, 2, 0, 1], "what was declined waits");
+}
+
+#[test]
+fn a_stop_has_the_addresses_of_its_session() {
+    let mut world = World::new(&keys(json!({"ipoe": {"authentication": "radius"}})), 7);
+    world.server.is_open = true;
+    let v6 = world.add(Host::dhcp6(7, 1));
+    for says_so in [true, false] {
+        world.begin(v6);
+        world.run(seconds(5));
+        world.end(v6, says_so);
+        world.run(seconds(700));
+    }
+    let [starts, stops] = [START, STOP].map(|status| {
+        let all = world.server.records.iter().filter(|((_, of), _)| *of == status);
+        all.map(|(_, record)| record.addresses.clone()).collect::<Vec<_>>()
+    });
+    assert_eq!((starts.len(), starts[0].len()), (2, 2), "an address and a prefix");
+    assert_eq!(starts, stops);
 }

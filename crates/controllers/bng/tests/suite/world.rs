@@ -7,7 +7,7 @@ use std::time::Duration;
 use controller_bng::{Bng, Config};
 use controller_kit::{Action, Alarm, Asked, Context, Controller, Event, Punt, Setup};
 
-use function_bng::config::Config as GatewayConfig;
+use function_bng::config::{Config as GatewayConfig, Session};
 use function_bng::{BroadbandGateway, Update};
 use function_kit::NetworkFunction;
 use function_kit::erased::{AnyUpdate, configured};
@@ -34,7 +34,19 @@ enum Happens {
     /// Changes reach the gateway.
     Apply(u64, Vec<Update>),
     Tell(Event),
+    /// The disk has done something for the controller.
+    Disk(Socket, Done),
 }
+
+#[derive(Clone, Copy)]
+enum Done {
+    Opened,
+    Written(usize),
+    Finished,
+}
+
+/// How long a disk takes.
+const DISK: Duration = Duration::from_millis(5);
 
 /// How bad the links are.
 #[derive(Clone, Copy, Default)]
@@ -61,8 +73,14 @@ pub struct World {
     /// Frames that have come up, and those that have left for lines.
     pub heard: Vec<Vec<u8>>,
     pub sent: Vec<Vec<u8>>,
+    /// So many volumes that the gateway tells next are lost.
+    pub untold: u32,
     /// How long changes take, at the most.
     pub apply_time: Duration,
+    /// What the controller keeps, and what is yet to appear as a whole.
+    pub file: Vec<u8>,
+    hidden: Option<Vec<u8>>,
+    pub disk_is_full: bool,
     queue: BTreeMap<(Time, u64), Happens>,
     order: u64,
     /// The number of the next change.
@@ -135,7 +153,11 @@ impl World {
             lines: Vec::new(),
             heard: Vec::new(),
             sent: Vec::new(),
+            untold: 0,
             apply_time: Duration::from_millis(2),
+            file: Vec::new(),
+            hidden: None,
+            disk_is_full: false,
             queue: BTreeMap::new(),
             order: 0,
             number: 0,
@@ -154,9 +176,13 @@ impl World {
         let state = sessions.map(|(session, _)| AnyUpdate::of(Update::AddSession(*session)));
         let setup = Setup { function: Some(&*function), state: state.collect(), seed };
         self.bng = Bng::new(config, setup).expect("a controller");
+        self.bng.restore(&self.file).expect("its own file");
         self.number = 0;
         let is_its = |happens: &Happens| {
-            !matches!(happens, Happens::Apply(..) | Happens::Tell(_) | Happens::ToBng(..))
+            !matches!(
+                happens,
+                Happens::Apply(..) | Happens::Tell(_) | Happens::ToBng(..) | Happens::Disk(..)
+            )
         };
         self.queue.retain(|_, happens| is_its(happens));
         let day = Duration::from_secs(1_700_000_000);
@@ -175,6 +201,13 @@ impl World {
 
     pub fn end(&mut self, host: usize, says_so: bool) {
         for frame in self.hosts[host].end(says_so, self.now) {
+            self.send(Happens::Up(frame));
+        }
+    }
+
+    /// A host finds its address used by somebody else.
+    pub fn decline(&mut self, host: usize) {
+        for frame in self.hosts[host].decline(self.now) {
             self.send(Happens::Up(frame));
         }
     }
@@ -219,15 +252,20 @@ impl World {
         within.map(|frame| frame[26..].to_vec()).collect()
     }
 
-    /// A packet of IPv4 of a host; whether it passes.
+    /// A packet of a host; whether it passes.
     pub fn pass(&mut self, host: usize, bytes: u64) -> bool {
         let Host { line, mac, .. } = self.hosts[host];
         let pppoe = self.hosts[host].pppoe();
-        let Some(address) = self.hosts[host].address() else { return false };
-        let session = self.gateway.of(line, mac, pppoe).filter(|it| it.ipv4 == Some(address));
+        let (ipv4, na) = (self.hosts[host].address(), self.hosts[host].na());
+        let has_it = |it: &&Session| match ipv4 {
+            Some(_) => it.ipv4 == ipv4,
+            None => na.is_some() && it.na == na,
+        };
+        let session = self.gateway.of(line, mac, pppoe).filter(has_it);
         let Some(number) = session.map(|session| session.number) else { return false };
-        self.gateway.pass(number, 0, bytes);
-        self.gateway.pass(number, 1, 2 * bytes);
+        let which = if ipv4.is_some() { 0 } else { 2 };
+        self.gateway.pass(number, which, bytes);
+        self.gateway.pass(number, which + 1, 2 * bytes);
         true
     }
 
@@ -311,11 +349,21 @@ impl World {
             _ => (0, 0),
         };
         let payload = &frame[at + 2..];
+        let place = function_bng::config::Line { outer: line.0, inner: line.1 };
+        // A Reply with an address, whose option has 24 bytes.
+        if frame[at..at + 2] == [0x86, 0xdd]
+            && (payload[6], payload[48]) == (17, 7)
+            && let Some(at) = payload.windows(4).position(|it| *it == [0, 5, 0, 24])
+        {
+            let session = self.gateway.of(place, frame[..6].try_into().expect("six"), None);
+            let address = <[u8; 16]>::try_from(&payload[at + 4..at + 20]).expect("sixteen");
+            let has_it = session.and_then(|session| session.na);
+            assert_eq!(has_it, Some(address.into()), "told before its packets pass");
+        }
         if frame[at..at + 2] == [0x08, 0x00] && payload[28 + 236 + 4..].starts_with(&[53, 1, 5]) {
             let message = &payload[28..];
             let address = Ipv4Addr::from(<[u8; 4]>::try_from(&message[16..20]).expect("four"));
             let chaddr: [u8; 6] = message[28..34].try_into().expect("six");
-            let place = function_bng::config::Line { outer: line.0, inner: line.1 };
             let session = self.gateway.of(place, chaddr, None);
             let has_it = session.and_then(|session| session.ipv4);
             assert_eq!(has_it, Some(address), "acknowledged before its packets pass");
@@ -340,6 +388,20 @@ impl World {
             Departure::Datagram { socket, to, bytes, .. } => {
                 self.send(Happens::ToServer(socket, to, bytes));
             }
+            Departure::Open { socket, opening: Opening::File(file) } => {
+                self.hidden = file.appears_whole.then(Vec::new);
+                self.at(DISK, Happens::Disk(socket, Done::Opened));
+            }
+            Departure::Bytes { socket, bytes } => {
+                if !self.disk_is_full {
+                    self.hidden.as_mut().unwrap_or(&mut self.file).extend_from_slice(&bytes);
+                }
+                self.at(DISK, Happens::Disk(socket, Done::Written(bytes.len())));
+            }
+            Departure::Finish { socket } => {
+                self.file = self.hidden.take().expect("a whole one");
+                self.at(DISK, Happens::Disk(socket, Done::Finished));
+            }
             Departure::Close { .. } => {}
             other => panic!("{other:?}"),
         }
@@ -357,7 +419,9 @@ impl World {
             Happens::Down(host, frame) => Happens::Down(*host, frame.clone()),
             Happens::ToServer(socket, to, bytes) => Happens::ToServer(*socket, *to, bytes.clone()),
             Happens::ToBng(socket, from, bytes) => Happens::ToBng(*socket, *from, bytes.clone()),
-            Happens::Apply(..) | Happens::Tell(_) => panic!("they take no link"),
+            Happens::Apply(..) | Happens::Tell(_) | Happens::Disk(..) => {
+                panic!("they take no link")
+            }
         };
         for _ in 0..copies {
             let extra = self.random.below(1 + self.faults.delay.as_nanos() as u64);
@@ -401,6 +465,15 @@ impl World {
             }
             Happens::Apply(first, updates) => self.apply(first, &updates),
             Happens::Tell(event) => self.bng.input(self.now, Input::Command(event)),
+            Happens::Disk(socket, done) => {
+                let arrival = match done {
+                    _ if self.disk_is_full => Arrival::Failed { socket },
+                    Done::Opened => Arrival::Connected { socket, local: None, peer: None },
+                    Done::Written(count) => Arrival::Taken { socket, count },
+                    Done::Finished => Arrival::Finished { socket },
+                };
+                self.bng.input(self.now, Input::Arrival(arrival));
+            }
         }
     }
 
@@ -409,7 +482,8 @@ impl World {
         for (number, update) in (first..).zip(updates) {
             let event = match self.gateway.apply(update, at) {
                 Ok(told) => {
-                    for event in told {
+                    let lost = told.len().min(std::mem::take(&mut self.untold) as usize);
+                    for event in told.into_iter().skip(lost) {
                         let delay = Duration::from_nanos(self.random.below(5_000_000));
                         self.at(delay, Happens::Tell(event));
                     }
@@ -422,7 +496,7 @@ impl World {
     }
 
     /// Why a worker would punt a frame.
-    fn reason(&self, frame: &[u8]) -> Option<&'static str> {
+    pub fn reason(&self, frame: &[u8]) -> Option<&'static str> {
         let mut at = 12;
         let mut vlans = [0; 2];
         let mut count = 0;
@@ -455,7 +529,7 @@ impl World {
     pub fn dhcp(&mut self, host: usize) -> &mut crate::host::Dhcp {
         match &mut self.hosts[host].kind {
             Kind::Dhcp(dhcp) => dhcp,
-            Kind::Dialled(_) | Kind::Bare(_) => panic!("it is no such client"),
+            Kind::Dhcp6(_) | Kind::Dialled(_) | Kind::Bare(_) => panic!("it is no such client"),
         }
     }
 
@@ -463,7 +537,7 @@ impl World {
     pub fn dialled(&mut self, host: usize) -> &mut crate::host::Dialled {
         match &mut self.hosts[host].kind {
             Kind::Dialled(dialled) => dialled,
-            Kind::Dhcp(_) | Kind::Bare(_) => panic!("it does not dial"),
+            Kind::Dhcp(_) | Kind::Dhcp6(_) | Kind::Bare(_) => panic!("it does not dial"),
         }
     }
 }

@@ -121,6 +121,8 @@ pub struct Start<'a> {
     /// Returns the control messages that create the initial state; used by devices that run this
     /// program.
     pub initial: &'a (dyn Fn() -> Result<Vec<Value>, DriverError> + Sync),
+    /// Further sections of a daemon's file, by name; used by devices that run this program.
+    pub beside: &'a [(&'static str, Value)],
     /// Configuration of the standby if the scenario requests one; used by devices that run this
     /// program.
     pub standby: Option<&'a Value>,

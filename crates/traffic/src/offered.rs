@@ -283,6 +283,14 @@ impl<W: SessionFrames> SessionFrames for Offered<W> {
     }
 
     #[inline(always)]
+    fn session_side(&self, session: &Self::Draw, action: SessionAction, step: u8) -> usize {
+        match session {
+            Drawn::Made(session) => self.made.session_side(session, action, step),
+            Drawn::Captured { .. } => 0,
+        }
+    }
+
+    #[inline(always)]
     fn session_frame_len(&self, session: &Self::Draw, action: SessionAction, step: u8) -> usize {
         match session {
             Drawn::Made(session) => self.made.session_frame_len(session, action, step),

@@ -19,6 +19,8 @@ pub struct Generated {
     /// What carries packets on generated lines: Ethernet alone, sessions of PPPoE, or each of them
     /// for every other subscriber.
     pub kind: Kind,
+    /// How sessions of generated subscribers come up.
+    pub set_up: SetUp,
     /// Versions of IP of each subscriber: an IPv4 address; an IPv6 address (IA_NA) and a delegated
     /// prefix (IA_PD, a /56); or all three.
     pub stack: Stack,
@@ -85,6 +87,17 @@ pub enum Kind {
     Mixed,
 }
 
+/// How sessions come up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetUp {
+    /// They are there from the start.
+    Configured,
+    /// Clients, which the tester plays, bring them up at a daemon with the controller `bng` (the
+    /// device `process`): by DHCP of the versions in `stack`. They belong to no access node.
+    Protocol,
+}
+
 /// Versions of IP that a subscriber has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -114,6 +127,7 @@ impl Default for Generated {
         Generated {
             subscribers: 1000,
             kind: Kind::Ipoe,
+            set_up: SetUp::Configured,
             stack: Stack::Dual,
             vlans: Vlans::Two,
             line_hosts: 1,

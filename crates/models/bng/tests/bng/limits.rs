@@ -53,3 +53,19 @@ fn what_can_be_is_taken() {
         assert_eq!(refused, None, "{section} {traffic}");
     }
 }
+
+#[test]
+fn clients_bring_up_what_they_can() {
+    let section = |more: &str| format!("{{set-up: protocol, {more}}}");
+    assert_eq!(refused(&section(""), "{}").map(|invalid| invalid.to_string()), None);
+    for (more, key) in [
+        ("kind: pppoe", "kind"),
+        ("kind: mixed", "kind"),
+        ("fluct-session: 1", "fluct-session"),
+        ("fluct-profile: 1", "fluct-profile"),
+        ("rules-generated: 2, lists-generated: 2", "lists-generated"),
+    ] {
+        let invalid = refused(&section(more), "{}").expect("it cannot be");
+        assert_eq!(&*invalid.key, key, "{more}: {}", invalid.what);
+    }
+}

@@ -316,6 +316,11 @@ impl<W: SessionFrames> SessionFrames for Offered<W> {
         let (step, draw) = self.made.session_seen(port, frame)?;
         Some((step, Drawn::Made(draw)))
     }
+
+    #[inline(always)]
+    fn session_says(&mut self) -> Option<&[u8]> {
+        self.made.session_says()
+    }
 }
 
 impl<W: FarEnds> FarEnds for Offered<W> {

@@ -215,6 +215,13 @@ pub trait SessionFrames: Frames {
     fn session_seen(&mut self, _port: PortId, _frame: &[u8]) -> Option<(SessionStep, Self::Draw)> {
         None
     }
+
+    /// Returns the next frame that a client has to send beside the steps of its session because of
+    /// a frame that [`Self::session_seen`] was shown; it enters at the first of
+    /// [`Self::session_ports`].
+    fn session_says(&mut self) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// A neighbour whose liveness the function watches by a protocol, played by the tester. A function

@@ -44,7 +44,7 @@ fn clients_bring_their_sessions_up_at_a_daemon() {
         return;
     }
     let folder = temporary_folder();
-    let text = "function: {name: bng, set-up: protocol, subscribers: 300}\n\
+    let text = "function: {name: bng, kind: mixed, set-up: protocol, subscribers: 300}\n\
                 device: {name: process, ports: af-packet, idle: sleep}\n\
                 methods:\n\
                 - {name: session-rate, min-rate: 100, max-rate: 100, hold: 2 s, wait: 20 s, \

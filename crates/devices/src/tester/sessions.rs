@@ -264,6 +264,12 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
             }
         }
         self.links[worker][index].release();
+        let port = usize::from(self.ways[0].port.0);
+        while let Some(frame) = self.workload.session_says() {
+            if let Some(room) = self.links[worker][port].reserve(frame.len()) {
+                room.copy_from_slice(frame);
+            }
+        }
     }
 
     /// Continues a session of which a step was received.

@@ -54,7 +54,7 @@ pub enum Version {
 pub(crate) struct Frames {
     section: Section,
     packets: TestPackets,
-    access_mac: MacAddr,
+    pub access_mac: MacAddr,
     core_mac: MacAddr,
     /// The type of the outer one of two tags.
     outer_type: u16,
@@ -105,33 +105,38 @@ impl Frames {
         }
     }
 
-    /// Bytes in front of a packet on a line of IPoE.
+    /// Bytes in front of the EtherType of what a line carries.
     #[inline(always)]
-    pub fn ethernet_len(&self) -> usize {
-        ethernet::HEADER_LEN + self.tags_len
+    pub fn tagged_len(&self) -> usize {
+        2 * MacAddr::ZERO.0.len() + self.tags_len
     }
 
-    /// Writes what stands in front of a packet that a subscriber of IPoE sends to a station; where
-    /// the packet begins.
+    /// Writes what stands there in a frame of a subscriber to a station.
     #[inline]
-    pub fn write_ethernet(
+    pub fn write_tagged(&self, to: MacAddr, subscriber: &Subscriber, frame: &mut [u8]) {
+        copy(&self.tagged([to, subscriber.mac], subscriber), frame);
+    }
+
+    /// Writes what stands in front of a packet of a subscriber to a group of its link, whose frames
+    /// go to the gateway alone over PPPoE; where the packet begins.
+    #[inline]
+    pub fn write_head(
         &self,
-        to: MacAddr,
-        ether_type: u16,
+        group: MacAddr,
         subscriber: &Subscriber,
+        (version, packet_len): (Version, usize),
         frame: &mut [u8],
     ) -> usize {
-        let mut head = self.tagged([to, subscriber.mac], subscriber);
-        head.put(ether_type);
-        let len = head.len.min(frame.len());
-        frame[..len].copy_from_slice(&head.bytes[..len]);
-        len
+        let to = if subscriber.pppoe == 0 { group } else { self.access_mac };
+        let head = self.head([to, subscriber.mac], subscriber, (version, packet_len as u16));
+        copy(&head, frame)
     }
 
-    /// Whether a frame came to a subscriber on its line.
+    /// What a line carries, from the EtherType on, in a frame that came to this subscriber.
     #[inline]
-    pub fn is_on_line_of(&self, subscriber: &Subscriber, frame: &[u8]) -> bool {
-        frame.starts_with(self.tagged([subscriber.mac, self.access_mac], subscriber).bytes())
+    pub fn to_subscriber<'a>(&self, subscriber: &Subscriber, frame: &'a [u8]) -> Option<&'a [u8]> {
+        let head = self.tagged([subscriber.mac, self.access_mac], subscriber);
+        frame.strip_prefix(head.bytes())
     }
 
     /// What a line adds to a frame, in bytes.
@@ -155,10 +160,7 @@ impl Frames {
         let at = match packet.uplink {
             true => {
                 let macs = [self.access_mac, subscriber.mac];
-                let head = self.head(macs, &subscriber, packet);
-                let len = head.len.min(frame.len());
-                frame[..len].copy_from_slice(&head.bytes[..len]);
-                len
+                copy(&self.head(macs, &subscriber, of(packet)), frame)
             }
             false => {
                 put_array(frame, 0, macs(self.core_mac, catalogue::ROUTER_MAC));
@@ -171,14 +173,20 @@ impl Frames {
 
     /// What stands in front of a packet on its subscriber's line.
     #[inline(always)]
-    fn head(&self, macs: [MacAddr; 2], subscriber: &Subscriber, packet: &Packet) -> Head {
+    fn head(
+        &self,
+        macs: [MacAddr; 2],
+        subscriber: &Subscriber,
+        (version, packet_len): (Version, u16),
+    ) -> Head {
         let mut head = self.tagged(macs, subscriber);
-        let is_ipv4 = packet.version == Version::Ipv4;
+        let is_ipv4 = version == Version::Ipv4;
         if subscriber.pppoe != 0 {
+            let given = self.given.as_ref().map(|given| given.get(subscriber.number).pppoe);
             head.put(TYPE_PPPOE);
             head.put(PPPOE_VERSION);
-            head.put(subscriber.pppoe);
-            head.put(packet.plain_len - ethernet::HEADER_LEN as u16 + 2);
+            head.put(given.unwrap_or(subscriber.pppoe));
+            head.put(packet_len + 2);
             head.put(if is_ipv4 { PPP_IPV4 } else { PPP_IPV6 });
         } else {
             head.put(if is_ipv4 { ethernet::TYPE_IPV4 } else { ethernet::TYPE_IPV6 });
@@ -217,7 +225,7 @@ impl Frames {
     #[inline(always)]
     pub fn is_on_its_line(&self, packet: &Packet, frame: &[u8]) -> bool {
         let subscriber = Subscriber::new(&self.section, packet.subscriber);
-        let head = self.head([subscriber.mac, self.access_mac], &subscriber, packet);
+        let head = self.head([subscriber.mac, self.access_mac], &subscriber, of(packet));
         let rest = frame.strip_prefix(head.bytes());
         rest.is_some_and(|rest| {
             rest.len() + ethernet::HEADER_LEN == usize::from(packet.plain_len)
@@ -276,6 +284,20 @@ impl Frames {
             }),
         }
     }
+}
+
+/// Version and length of a packet.
+#[inline(always)]
+fn of(packet: &Packet) -> (Version, u16) {
+    (packet.version, packet.plain_len - ethernet::HEADER_LEN as u16)
+}
+
+/// Writes what stands in front of a packet; where the packet begins.
+#[inline(always)]
+fn copy(head: &Head, frame: &mut [u8]) -> usize {
+    let len = head.len.min(frame.len());
+    frame[..len].copy_from_slice(&head.bytes[..len]);
+    len
 }
 
 /// The type of the outer one of two tags (IEEE 802.1Q section 9.6).

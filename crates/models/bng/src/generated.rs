@@ -153,7 +153,7 @@ fn profile(generated: &Generated, name: Name, classes: &[Name]) -> Profile {
         burst,
         level: level as u8,
         weight: 1,
-        depth_bytes: QUEUE_BYTES,
+        depth_bytes: generated.queue_bytes,
         codel: false,
     };
     Profile {
@@ -169,9 +169,6 @@ fn profile(generated: &Generated, name: Name, classes: &[Name]) -> Profile {
         list: (generated.rules_generated > 0).then(|| catalogue::list_name(0)),
     }
 }
-
-/// Bytes that may wait in a queue.
-const QUEUE_BYTES: u32 = 125_000;
 
 /// Identifiers of PPPoE are as many.
 const LINE_SESSIONS_MAX: u32 = 65_500;

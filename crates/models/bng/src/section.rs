@@ -54,6 +54,9 @@ pub struct Generated {
     /// Rate of each subscriber each way, of each of its policers and of each of its queues. By
     /// default the highest there is, which no load reaches.
     pub session_rate: BytesPerSec,
+    /// Bytes that may wait in each of these queues.
+    #[schemars(range(min = 2048, max = 16_777_216))]
+    pub queue_bytes: u32,
     /// Rate of each access node each way.
     pub node_rate: BytesPerSec,
     /// How far `session-rate` and `node-rate` may be exceeded at once after a pause, as the time in
@@ -94,7 +97,8 @@ pub enum SetUp {
     /// They are there from the start.
     Configured,
     /// Clients, which the tester plays, bring them up at a daemon with the controller `bng` (the
-    /// device `process`): by DHCP of the versions in `stack`. They belong to no access node.
+    /// device `process`): by DHCP of the versions in `stack`, or by PPPoE without authentication.
+    /// They belong to no access node.
     Protocol,
 }
 
@@ -138,6 +142,7 @@ impl Default for Generated {
             policers: 3,
             queues: 3,
             session_rate: RATE_MAX,
+            queue_bytes: 125_000,
             node_rate: RATE_MAX,
             burst_ms: 5.0,
             rules_generated: 0,

@@ -77,7 +77,10 @@ impl Subscribers {
             random: [Random::new(seed, 0), Random::new(seed, 1)],
             section: section.clone(),
             traffic: traffic.clone(),
-            subscriber_draw: traffic.subscriber_draw.over(generated.subscribers),
+            subscriber_draw: {
+                let some = traffic.subscribers.unwrap_or(generated.subscribers);
+                traffic.subscriber_draw.over(some)
+            },
             server_draw: traffic.server_draw.over(generated.server),
             port_draw: traffic.port_draw.over(PORTS),
             sizes: traffic.pkt_size.clone(),
@@ -218,6 +221,11 @@ impl Frames for Subscribers {
         }
     }
 
+    fn is_report(&self, port: PortId, frame: &[u8]) -> bool {
+        let clients = self.clients.as_ref().filter(|_| port == ACCESS);
+        clients.is_some_and(|clients| clients.is_said(&self.frames, frame))
+    }
+
     /// Of clients, which know what they were given.
     fn twin(&self) -> Option<Subscribers> {
         self.clients.as_ref()?;
@@ -259,20 +267,32 @@ impl Changes for Subscribers {
 impl Floods for Subscribers {}
 
 impl Policers for Subscribers {
-    /// What subscribers send is policed by the bytes of IP packets; what they get is queued.
+    /// What subscribers send is policed by the bytes of IP packets; what they get is queued, by the
+    /// bytes of frames on their lines. Of traffic both ways the policed frames count.
     #[inline]
     fn policed(&self, packet: &Packet) -> Option<PolicedFrame> {
-        let bytes = u32::from(packet.plain_len) - ethernet::HEADER_LEN as u32;
-        let is_its = packet.uplink && packet.subscriber < self.section.generated.subscribers;
-        is_its.then_some(PolicedFrame { subscriber: packet.subscriber, bytes })
+        let counts = packet.uplink != (self.traffic.dir == Dir::Downlink);
+        let is_its = packet.subscriber < self.section.generated.subscribers;
+        let bytes = match packet.uplink {
+            true => usize::from(packet.plain_len) - ethernet::HEADER_LEN,
+            false => usize::from(packet.plain_len) + self.frames.line_len(packet.subscriber),
+        };
+        let frame = PolicedFrame { subscriber: packet.subscriber, bytes: bytes as u32 };
+        (counts && is_its).then_some(frame)
     }
 
     fn policer(&self) -> Option<Policer> {
         let generated = &self.section.generated;
-        (generated.policers > 0).then(|| Policer {
+        let is_queued = self.traffic.dir == Dir::Downlink;
+        let (there, waiting) = match is_queued {
+            true => (generated.queues > 0, generated.queue_bytes),
+            false => (generated.policers > 0, 0),
+        };
+        there.then(|| Policer {
             bytes_per_s: generated.session_rate.0,
-            burst_bytes: generated.burst(generated.session_rate).into(),
-            subscribers: generated.subscribers,
+            // What waits at the end of a trial comes, too.
+            burst_bytes: f64::from(generated.burst(generated.session_rate)) + f64::from(waiting),
+            subscribers: self.traffic.subscribers.unwrap_or(generated.subscribers),
         })
     }
 }
@@ -288,17 +308,17 @@ impl SessionFrames for Subscribers {
         self.clients.as_ref()?.session(number)
     }
 
-    fn session_steps(&self, _: &Packet, action: SessionAction) -> u8 {
-        self.clients.as_ref().map_or(0, |clients| clients.steps(action))
+    fn session_steps(&self, of: &Packet, action: SessionAction) -> u8 {
+        self.clients.as_ref().map_or(0, |clients| clients.steps(of, action))
     }
 
     fn session_ports(&self) -> [PortId; 2] {
         [ACCESS, CORE]
     }
 
-    fn session_side(&self, _: &Packet, action: SessionAction, step: u8) -> usize {
+    fn session_side(&self, of: &Packet, action: SessionAction, step: u8) -> usize {
         let clients = self.clients.as_ref();
-        usize::from(clients.is_some_and(|clients| clients.is_servers((action, step))))
+        usize::from(clients.is_some_and(|clients| clients.is_servers(of, (action, step))))
     }
 
     fn session_frame_len(&self, of: &Packet, action: SessionAction, step: u8) -> usize {
@@ -314,6 +334,10 @@ impl SessionFrames for Subscribers {
 
     fn session_seen(&mut self, port: PortId, frame: &[u8]) -> Option<(SessionStep, Packet)> {
         self.clients.as_mut()?.seen(&self.frames, port, frame)
+    }
+
+    fn session_says(&mut self) -> Option<&[u8]> {
+        self.clients.as_mut()?.says(&self.frames)
     }
 }
 

@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(dhcp.read(&answered(&packet, ADVERTISE, true)).as_ref(), Some(&offer));
         let nothing = dhcp.read(&answered(&packet, ADVERTISE, false)).expect("an answer");
         assert_eq!((nothing.na, nothing.delegated), (0, 0));
-        let offered = Addresses { ipv4: 0, na: 77, delegated: 1 << 90 };
+        let offered = Addresses { na: 77, delegated: 1 << 90, ..Addresses::default() };
         let mut packet = vec![0xee; dhcp.len(true)];
         dhcp.write(true, &subscriber, offered, &mut packet);
         let view = ipv6::View::parse(&packet).expect("IPv6");

@@ -14,6 +14,8 @@ pub(crate) struct Given {
 /// What one subscriber was given; 0 for what it was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Addresses {
+    /// Its session of PPPoE.
+    pub pppoe: u16,
     /// Its IPv4 address.
     pub ipv4: u32,
     /// Its address by DHCPv6.
@@ -37,7 +39,13 @@ impl Given {
             self.words.get(at + place).map_or(0, |word: &AtomicU64| word.load(Ordering::Relaxed))
         };
         let wide = |place| u128::from(word(place)) << 64 | u128::from(word(place + 1));
-        Addresses { ipv4: word(0) as u32, na: wide(1), delegated: wide(3) }
+        let first = word(0);
+        Addresses {
+            pppoe: (first >> 32) as u16,
+            ipv4: first as u32,
+            na: wide(1),
+            delegated: wide(3),
+        }
     }
 
     /// Notes what a subscriber was given; each is written by the thread that plays its client.
@@ -45,7 +53,8 @@ impl Given {
         let wide = |value: u128| [(value >> 64) as u64, value as u64];
         let ([a, b], [c, d]) = (wide(given.na), wide(given.delegated));
         let at = subscriber as usize * WORDS;
-        for (place, value) in [given.ipv4.into(), a, b, c, d].into_iter().enumerate() {
+        let first = u64::from(given.pppoe) << 32 | u64::from(given.ipv4);
+        for (place, value) in [first, a, b, c, d].into_iter().enumerate() {
             if let Some(word) = self.words.get(at + place) {
                 word.store(value, Ordering::Relaxed);
             }
@@ -63,7 +72,8 @@ mod tests {
     fn what_one_notes_all_know_of_this_subscriber_alone() {
         let one = Given::new(3);
         let other = one.clone();
-        let given = Addresses { ipv4: u32::MAX, na: u128::MAX - 1, delegated: 1 << 100 | 3 };
+        let given =
+            Addresses { pppoe: 0xfffe, ipv4: u32::MAX, na: u128::MAX - 1, delegated: 1 << 100 | 3 };
         one.note(2, given);
         assert_eq!((other.get(2), other.get(1)), (given, Addresses::default()));
         one.note(3, given);

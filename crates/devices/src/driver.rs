@@ -81,6 +81,11 @@ pub trait Driver: Sync {
         false
     }
 
+    /// Returns true if the device runs what stands beside the function in a daemon's file.
+    fn runs_beside(&self) -> bool {
+        false
+    }
+
     /// Returns what the device cannot do of a service, or does differently, with these keys.
     ///
     /// # Errors

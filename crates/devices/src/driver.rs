@@ -81,6 +81,11 @@ pub trait Driver: Sync {
         false
     }
 
+    /// Returns true if the device runs what stands beside the function in a daemon's file.
+    fn runs_beside(&self) -> bool {
+        false
+    }
+
     /// Returns what the device cannot do of a service, or does differently, with these keys.
     ///
     /// # Errors
@@ -121,6 +126,8 @@ pub struct Start<'a> {
     /// Returns the control messages that create the initial state; used by devices that run this
     /// program.
     pub initial: &'a (dyn Fn() -> Result<Vec<Value>, DriverError> + Sync),
+    /// Further sections of a daemon's file, by name; used by devices that run this program.
+    pub beside: &'a [(&'static str, Value)],
     /// Configuration of the standby if the scenario requests one; used by devices that run this
     /// program.
     pub standby: Option<&'a Value>,

@@ -23,6 +23,13 @@ pub(crate) fn suits(model: &dyn erased::Configured, device: &DeviceChoice) -> Re
         let what = format!("{} reflects routes and forwards no frames", device.name());
         return Err(function_key("name", what, "use another device for this function"));
     }
+    if let Some((section, _)) = model.beside().first()
+        && !device.device.driver.is_some_and(Driver::runs_beside)
+    {
+        let what = format!("{} runs no {section} beside the function", device.name());
+        let remedy = "Set `device: process`, which runs it as a daemon";
+        return Err(function_key("set-up", what, remedy));
+    }
     let Some(driver) = device.device.driver else { return Ok(()) };
     driver.limitations(&model.service(), &device.options).map(drop)
 }

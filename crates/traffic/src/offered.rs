@@ -283,6 +283,14 @@ impl<W: SessionFrames> SessionFrames for Offered<W> {
     }
 
     #[inline(always)]
+    fn session_side(&self, session: &Self::Draw, action: SessionAction, step: u8) -> usize {
+        match session {
+            Drawn::Made(session) => self.made.session_side(session, action, step),
+            Drawn::Captured { .. } => 0,
+        }
+    }
+
+    #[inline(always)]
     fn session_frame_len(&self, session: &Self::Draw, action: SessionAction, step: u8) -> usize {
         match session {
             Drawn::Made(session) => self.made.session_frame_len(session, action, step),
@@ -307,6 +315,11 @@ impl<W: SessionFrames> SessionFrames for Offered<W> {
     fn session_seen(&mut self, port: PortId, frame: &[u8]) -> Option<(SessionStep, Self::Draw)> {
         let (step, draw) = self.made.session_seen(port, frame)?;
         Some((step, Drawn::Made(draw)))
+    }
+
+    #[inline(always)]
+    fn session_says(&mut self) -> Option<&[u8]> {
+        self.made.session_says()
     }
 }
 

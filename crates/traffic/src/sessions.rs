@@ -1,9 +1,11 @@
 //! Sessions of a workload: what is sent to set one up, to use it and to end it, a step at a time.
 //!
 //! A session is a number, and so is a step of an action on it. Steps take turns: even ones go from
-//! the client to the server, odd ones back. A step is sent when the one before has come out, as
-//! hosts do, so that a step back can be addressed to what the device made of the client's address
+//! the client to the server, odd ones back, unless a workload says otherwise. A step is sent when
+//! the one before has come out, as hosts do, so that a step back can be addressed to what the
+//! device made of the client's address
 //! ([RFC 9693](https://www.rfc-editor.org/rfc/rfc9693) section 4.2.4 learns it the same way).
+//! Where the device itself answers a step, what comes out is its answer.
 //!
 //! UDP and ICMP frames bear a [`Stamp`]; [`SessionStep::stream`] tells the action and the step in
 //! it, and the session is its sequence number. TCP segments of a handshake carry no data: there the

@@ -184,9 +184,15 @@ pub trait SessionFrames: Frames {
         0
     }
 
-    /// Returns the ports at which the even and the odd steps of a session enter.
+    /// Returns the ports at which steps of a session enter.
     fn session_ports(&self) -> [PortId; 2] {
         [PortId(0), PortId(1)]
+    }
+
+    /// Returns at which of [`Self::session_ports`] a step enters, 0 or 1: even steps at the first
+    /// one, unless several in a row are the client's because the device itself answers it.
+    fn session_side(&self, _session: &Self::Draw, _action: SessionAction, step: u8) -> usize {
+        usize::from(step % 2)
     }
 
     /// Returns the length of a step's frame in bytes, without frame check sequence.
@@ -207,6 +213,13 @@ pub trait SessionFrames: Frames {
     /// Returns the session and the step of a frame received from `port`, if it belongs to a
     /// session; learns from it the addresses of later frames to the session's client.
     fn session_seen(&mut self, _port: PortId, _frame: &[u8]) -> Option<(SessionStep, Self::Draw)> {
+        None
+    }
+
+    /// Returns the next frame that a client has to send beside the steps of its session because of
+    /// a frame that [`Self::session_seen`] was shown; it enters at the first of
+    /// [`Self::session_ports`].
+    fn session_says(&mut self) -> Option<&[u8]> {
         None
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{run, scenario, temporary_folder, write};
+use crate::{Ended, run, scenario, temporary_folder, write};
 
 /// Whether namespaces can be made here; says so if not.
 pub(crate) fn can_run() -> bool {
@@ -16,32 +16,58 @@ pub(crate) fn can_run() -> bool {
     can
 }
 
-/// Every verdict, and the changes between them, through the daemon's control and over real ports.
 #[test]
 fn a_broadband_gateway_as_a_daemon_passes_the_check() {
     if !can_run() {
         return;
     }
     let folder = temporary_folder();
-    for kind in ["ipoe", "pppoe"] {
-        let text = format!(
-            "function: {{name: bng, kind: {kind}}}\n\
-             device: {{name: process, ports: af-packet, idle: sleep}}\n\
-             methods: [forwarding-rate]\n"
-        );
-        write(folder.path(), "process.yaml", &text);
-        let ended = run(folder.path(), &["check", "process.yaml", "--json"]).expect(0);
-        let check = &ended.json()["cells"][0]["check"];
-        assert_eq!(check["passed"], true, "{kind}: {check}");
-        let covered = check["coverage"].as_array().expect("a list");
-        let names: Vec<&str> = covered.iter().filter_map(|one| one["name"].as_str()).collect();
-        for name in ["forward-access", "forward-core", "queued", "rate-exceeded", "spoofed-source"]
-        {
-            assert!(names.contains(&name), "{kind}: {names:?}");
-        }
+    let text = "function: {name: bng, kind: mixed}\n\
+                device: {name: process, ports: af-packet, idle: sleep}\n\
+                methods: [forwarding-rate]\n";
+    write(folder.path(), "process.yaml", text);
+    let ended = run(folder.path(), &["check", "process.yaml", "--json"]).expect(0);
+    let check = &ended.json()["cells"][0]["check"];
+    assert_eq!(check["passed"], true, "{check}");
+    let covered = check["coverage"].as_array().expect("a list");
+    let names: Vec<&str> = covered.iter().filter_map(|one| one["name"].as_str()).collect();
+    for name in ["forward-access", "forward-core", "queued", "rate-exceeded", "spoofed-source"] {
+        assert!(names.contains(&name), "{names:?}");
     }
 }
 
+/// The tester's clients bring their sessions up at the daemon's controller, and ordinary traffic is
+/// theirs then.
+#[test]
+fn clients_bring_their_sessions_up_at_a_daemon() {
+    if !can_run() {
+        return;
+    }
+    let folder = temporary_folder();
+    let text = "function: {name: bng, kind: mixed, set-up: protocol, subscribers: 300}\n\
+                device: {name: process, ports: af-packet, idle: sleep}\n\
+                methods:\n\
+                - {name: session-rate, min-rate: 100, max-rate: 100, hold: 2 s, wait: 20 s, \
+                   verify: 1, warm-up-sessions: 100}\n\
+                - {name: forwarding-rate, duration: 0.2 s}\n";
+    write(folder.path(), "clients.yaml", text);
+    let ended = run(folder.path(), &["bench", "clients.yaml", "--json"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    let cell = &ended.json()["cells"][0];
+    assert_eq!(cell["check"]["passed"], true, "{}", cell["check"]);
+    let figure = |method: usize, name: &str| {
+        let figures = cell["outcomes"][method]["figures"].as_array().expect("a list");
+        let found = figures.iter().find(|figure| figure["name"] == name);
+        found.and_then(|figure| figure["value"].as_f64()).expect("a figure")
+    };
+    assert_eq!([figure(0, "session_rate"), figure(0, "sessions_verified")], [100.0, 200.0]);
+    assert!(figure(1, "forwarding_rate") > 0.0);
+    let refused = run(folder.path(), &["bench", "clients.yaml", "--set", "device=embedded"]);
+    let Ended { stderr, .. } = refused.expect(2);
+    assert!(stderr.contains("Set `device: process`"), "{stderr}");
+}
+
+/// Every verdict, and the changes between them, through the daemon's control and over real ports.
 #[test]
 fn the_daemon_passes_the_check_over_each_kind_of_port() {
     if !can_run() {

@@ -98,6 +98,7 @@ fn request(service: &Service, stop: Arc<AtomicBool>) -> Start<'_> {
         port_names: &[],
         configuration: &Value::Null,
         initial: &|| Ok(Vec::new()),
+        beside: &[],
         standby: None,
         options: &NOTHING,
         workers: 1,

@@ -43,6 +43,7 @@ impl Rig {
             port_names: &[],
             configuration: &Value::Null,
             initial: &|| Ok(Vec::new()),
+            beside: &[],
             standby: None,
             options: &options,
             workers: 1,

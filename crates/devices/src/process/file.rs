@@ -67,6 +67,9 @@ pub(super) fn text(request: &Start<'_>, links: &Links, wanted: &Wanted<'_>) -> S
     if let Some(state) = wanted.state {
         file["state"] = json!(state);
     }
+    for (name, section) in request.beside {
+        file[*name] = section.clone();
+    }
     file.to_string()
 }
 

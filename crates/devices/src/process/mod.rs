@@ -62,6 +62,10 @@ impl Driver for Process {
         Ok(())
     }
 
+    fn runs_beside(&self) -> bool {
+        true
+    }
+
     fn limitations(
         &self,
         service: &Service,

@@ -53,6 +53,7 @@ fn a_wire_of_each_kind_meets_itself() {
             port_names: &["downlink", "uplink"].map(PortName::new),
             configuration: &Value::Null,
             initial: &|| Ok(Vec::new()),
+            beside: &[],
             standby: None,
             options: &options,
             workers: 1,

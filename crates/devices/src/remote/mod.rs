@@ -110,12 +110,24 @@ impl<N: Model> Remote<N> {
     /// # Errors
     /// When the device failed, or the user asked to stop.
     pub fn check(&mut self) -> Result<Check, MeasureError> {
+        if !self.model.beside().is_empty() {
+            return self.check_alone();
+        }
         self.restore()?;
         let check = check::check(self);
         // Those of the sample are none of the traffic's.
         self.changed |= self.sessions.there().is_some();
         self.healthy()?;
         check
+    }
+
+    /// Checks the function in a device of its own that has nobody beside it, so that its state
+    /// follows from the sample; this one is set up again when it is used.
+    fn check_alone(&mut self) -> Result<Check, MeasureError> {
+        self.rig = None;
+        let (options, host) = (self.options.clone(), self.host.clone());
+        let alone = Remote::open(self.driver, self.model.alone(), options, host);
+        alone.map_err(driver_error)?.check()
     }
 
     /// Restores the configured state if changes were applied.
@@ -324,13 +336,14 @@ impl<N: Model> Setup<'_, N> {
             Some([active, standby]) => (write(&active)?, Some(write(&standby)?)),
             None => (write(&self.model.config)?, None),
         };
-        let frame_bytes_max = self.frame_bytes_max(host);
+        let (frame_bytes_max, beside) = (self.frame_bytes_max(host), self.model.beside());
         let request = Start {
             service: &service,
             function: N::Unit::NAME,
             port_names: &self.model.ports(),
             configuration: &configuration,
             initial: &initial,
+            beside: &beside,
             standby: standby.as_ref(),
             options,
             workers: self.model.workers(),

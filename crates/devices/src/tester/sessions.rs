@@ -38,7 +38,7 @@ pub(crate) struct SessionTester<'a, W, L> {
     window: Window,
     /// One bit per session: true if it has succeeded.
     done: Vec<u64>,
-    /// Directions of the even and of the odd steps.
+    /// Directions of the steps, by the port at which they enter.
     ways: [Way; 2],
     clock: Clock,
     wait: Ticks,
@@ -208,7 +208,7 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
 
     #[inline(always)]
     fn send(&mut self, draw: &W::Draw, step: u8, now: Ticks) {
-        let way = &mut self.ways[usize::from(step % 2)];
+        let way = &mut self.ways[self.workload.session_side(draw, self.action, step)];
         let len = self.workload.session_frame_len(draw, self.action, step);
         let worker = worker_of(self.workload.steering(draw), self.links.len() as u32) as usize;
         match self.links[worker][usize::from(way.port.0)].reserve(len) {
@@ -237,12 +237,10 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
     #[inline]
     fn receive(&mut self, last: Ticks) {
         for worker in 0..self.links.len() {
-            for way in 0..self.ways.len() {
-                // Even steps come out where odd ones enter.
-                let port = self.ways[1 - way].port;
+            for port in self.ways.map(|way| way.port) {
                 if self.links[worker][usize::from(port.0)].fetch(last) {
                     self.receive_from(worker, port);
-                    self.publish(1 - way, last);
+                    (0..self.ways.len()).for_each(|way| self.publish(way, last));
                 }
             }
         }
@@ -266,6 +264,12 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
             }
         }
         self.links[worker][index].release();
+        let port = usize::from(self.ways[0].port.0);
+        while let Some(frame) = self.workload.session_says() {
+            if let Some(room) = self.links[worker][port].reserve(frame.len()) {
+                room.copy_from_slice(frame);
+            }
+        }
     }
 
     /// Continues a session of which a step was received.
@@ -278,7 +282,8 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
         }
         let is_done = self.is_done(number);
         let is_last = seen.step + 1 >= self.workload.session_steps(draw, self.action);
-        let way = &mut self.ways[usize::from(seen.step % 2)];
+        let side = self.workload.session_side(draw, self.action, seen.step);
+        let way = &mut self.ways[side];
         if !seen.is_right {
             way.misdelivered += 1;
             self.counts.wrong += 1;

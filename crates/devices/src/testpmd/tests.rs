@@ -26,6 +26,7 @@ fn start(options: &Map<String, Value>) -> Result<Process, DriverError> {
         port_names: &[],
         configuration: &Value::Null,
         initial: &|| Ok(Vec::new()),
+        beside: &[],
         standby: None,
         options,
         workers: 1,

@@ -78,7 +78,7 @@ impl Subscriber {
     /// A host in that prefix.
     #[inline(always)]
     pub fn delegated_host(&self) -> u128 {
-        self.delegated() | 1 << 64 | 1
+        host_in(self.delegated())
     }
 
     /// Its session, as changes have it.
@@ -128,6 +128,12 @@ pub(crate) fn candidates(address: IpAddr) -> [u32; 2] {
             [of_na, (bits >> (128 - DELEGATED_LEN)) as u32 & 0xff_ffff]
         }
     }
+}
+
+/// A host in a delegated prefix.
+#[inline(always)]
+pub(crate) fn host_in(delegated: u128) -> u128 {
+    delegated | 1 << 64 | 1
 }
 
 /// A host of a server's IPv4 network.
@@ -248,6 +254,10 @@ pub(crate) const VLANS: u32 = 4094;
 pub(crate) const CUSTOMER_VLANS: u32 = 4000;
 /// Identifiers of sessions of PPPoE, from 1 on.
 pub(crate) const PPPOE_IDS: u32 = 65_534;
+
+/// Pools of subscribers' addresses and prefixes: what they are, and their ranges.
+pub(crate) const POOLS: [(&str, &str); 3] =
+    [("ipv4", "10.0.0.0/8"), ("na", "3fff:100::/64"), ("delegated", "3fff:200::/32")];
 
 const SUBSCRIBERS_IPV4: u32 = 10 << 24 | 1 << 8;
 const SUBSCRIBERS_NA: u128 = 0x3fff_0100 << 96 | 0x1000;

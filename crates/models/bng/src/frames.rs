@@ -16,8 +16,9 @@ use wire::bytes::{array_at, put_array, put_u16, u16_at, u32_at};
 use wire::{MacAddr, ethernet, ipv4, ipv6, udp};
 
 use crate::catalogue::{self, Subscriber};
+use crate::clients::Given;
 use crate::generated;
-use crate::section::{Kind, Section, Vlans};
+use crate::section::{Kind, Section, SetUp, Vlans};
 
 /// What a frame's number decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +54,15 @@ pub enum Version {
 pub(crate) struct Frames {
     section: Section,
     packets: TestPackets,
-    access_mac: MacAddr,
+    pub access_mac: MacAddr,
     core_mac: MacAddr,
     /// The type of the outer one of two tags.
     outer_type: u16,
     /// Bytes of the tags of a line.
     tags_len: usize,
+    /// What clients were given, where they bring the sessions up; else all have what they have in
+    /// the catalogue.
+    pub given: Option<Given>,
 }
 
 /// What stands in front of a packet on a line.
@@ -94,7 +98,45 @@ impl Frames {
             core_mac,
             outer_type: outer_type(outer_tag),
             tags_len: tags * ethernet::TAG_LEN,
+            given: match section.generated.set_up {
+                SetUp::Configured => None,
+                SetUp::Protocol => Some(Given::new(section.generated.subscribers)),
+            },
         }
+    }
+
+    /// Bytes in front of the EtherType of what a line carries.
+    #[inline(always)]
+    pub fn tagged_len(&self) -> usize {
+        2 * MacAddr::ZERO.0.len() + self.tags_len
+    }
+
+    /// Writes what stands there in a frame of a subscriber to a station.
+    #[inline]
+    pub fn write_tagged(&self, to: MacAddr, subscriber: &Subscriber, frame: &mut [u8]) {
+        copy(&self.tagged([to, subscriber.mac], subscriber), frame);
+    }
+
+    /// Writes what stands in front of a packet of a subscriber to a group of its link, whose frames
+    /// go to the gateway alone over PPPoE; where the packet begins.
+    #[inline]
+    pub fn write_head(
+        &self,
+        group: MacAddr,
+        subscriber: &Subscriber,
+        (version, packet_len): (Version, usize),
+        frame: &mut [u8],
+    ) -> usize {
+        let to = if subscriber.pppoe == 0 { group } else { self.access_mac };
+        let head = self.head([to, subscriber.mac], subscriber, (version, packet_len as u16));
+        copy(&head, frame)
+    }
+
+    /// What a line carries, from the EtherType on, in a frame that came to this subscriber.
+    #[inline]
+    pub fn to_subscriber<'a>(&self, subscriber: &Subscriber, frame: &'a [u8]) -> Option<&'a [u8]> {
+        let head = self.tagged([subscriber.mac, self.access_mac], subscriber);
+        frame.strip_prefix(head.bytes())
     }
 
     /// What a line adds to a frame, in bytes.
@@ -112,16 +154,13 @@ impl Frames {
     #[inline(always)]
     pub fn write(&self, packet: &Packet, stamp: Stamp, frame: &mut [u8]) {
         let subscriber = Subscriber::new(&self.section, packet.subscriber);
-        let ends = ends(packet, &subscriber);
+        let ends = self.ends(packet, &subscriber);
         let ports = in_direction(packet.uplink, packet.port, ECHO_PORT);
         let class = packet.dscp << 2;
         let at = match packet.uplink {
             true => {
                 let macs = [self.access_mac, subscriber.mac];
-                let head = self.head(macs, &subscriber, packet);
-                let len = head.len.min(frame.len());
-                frame[..len].copy_from_slice(&head.bytes[..len]);
-                len
+                copy(&self.head(macs, &subscriber, of(packet)), frame)
             }
             false => {
                 put_array(frame, 0, macs(self.core_mac, catalogue::ROUTER_MAC));
@@ -134,7 +173,30 @@ impl Frames {
 
     /// What stands in front of a packet on its subscriber's line.
     #[inline(always)]
-    fn head(&self, [to, from]: [MacAddr; 2], subscriber: &Subscriber, packet: &Packet) -> Head {
+    fn head(
+        &self,
+        macs: [MacAddr; 2],
+        subscriber: &Subscriber,
+        (version, packet_len): (Version, u16),
+    ) -> Head {
+        let mut head = self.tagged(macs, subscriber);
+        let is_ipv4 = version == Version::Ipv4;
+        if subscriber.pppoe != 0 {
+            let given = self.given.as_ref().map(|given| given.get(subscriber.number).pppoe);
+            head.put(TYPE_PPPOE);
+            head.put(PPPOE_VERSION);
+            head.put(given.unwrap_or(subscriber.pppoe));
+            head.put(packet_len + 2);
+            head.put(if is_ipv4 { PPP_IPV4 } else { PPP_IPV6 });
+        } else {
+            head.put(if is_ipv4 { ethernet::TYPE_IPV4 } else { ethernet::TYPE_IPV6 });
+        }
+        head
+    }
+
+    /// Addresses, destination first, and tags.
+    #[inline(always)]
+    fn tagged(&self, [to, from]: [MacAddr; 2], subscriber: &Subscriber) -> Head {
         let mut head = Head { bytes: [0; HEAD_LEN_MAX], len: 12 };
         put_array(&mut head.bytes, 0, macs(to, from));
         let line = subscriber.line;
@@ -146,16 +208,6 @@ impl Frames {
             head.put(ethernet::TYPE_VLAN);
             head.put(line.inner);
         }
-        let is_ipv4 = packet.version == Version::Ipv4;
-        if subscriber.pppoe != 0 {
-            head.put(TYPE_PPPOE);
-            head.put(PPPOE_VERSION);
-            head.put(subscriber.pppoe);
-            head.put(packet.plain_len - ethernet::HEADER_LEN as u16 + 2);
-            head.put(if is_ipv4 { PPP_IPV4 } else { PPP_IPV6 });
-        } else {
-            head.put(if is_ipv4 { ethernet::TYPE_IPV4 } else { ethernet::TYPE_IPV6 });
-        }
         head
     }
 
@@ -166,61 +218,86 @@ impl Frames {
         let subscriber = Subscriber::new(&self.section, packet.subscriber);
         frame.len() == usize::from(packet.plain_len)
             && array_at::<12>(frame, 0) == macs(catalogue::next_hop_mac(hop), self.core_mac)
-            && is_a_hop_further(packet, &subscriber, &frame[ethernet::HEADER_LEN..])
+            && self.is_a_hop_further(packet, &subscriber, &frame[ethernet::HEADER_LEN..])
     }
 
     /// Whether a downlink frame came out of the gateway as it must.
     #[inline(always)]
     pub fn is_on_its_line(&self, packet: &Packet, frame: &[u8]) -> bool {
         let subscriber = Subscriber::new(&self.section, packet.subscriber);
-        let head = self.head([subscriber.mac, self.access_mac], &subscriber, packet);
+        let head = self.head([subscriber.mac, self.access_mac], &subscriber, of(packet));
         let rest = frame.strip_prefix(head.bytes());
         rest.is_some_and(|rest| {
             rest.len() + ethernet::HEADER_LEN == usize::from(packet.plain_len)
-                && is_a_hop_further(packet, &subscriber, rest)
+                && self.is_a_hop_further(packet, &subscriber, rest)
         })
     }
-}
 
-/// Whether a packet has the ends, the class and the time to live that it must have.
-#[inline(always)]
-fn is_a_hop_further(packet: &Packet, subscriber: &Subscriber, bytes: &[u8]) -> bool {
-    let class = packet.dscp << 2;
-    match ends(packet, subscriber) {
-        Ends::V4 { source, destination } => {
-            bytes.len() >= ipv4::HEADER_LEN
-                && bytes[ipv4::offset::DSCP_ECN] == class
-                && bytes[ipv4::offset::TTL] == LATER_TTL
-                && u32_at(bytes, ipv4::offset::SOURCE) == source
-                && u32_at(bytes, ipv4::offset::DESTINATION) == destination
+    /// Whether a packet has the ends, the class and the time to live that it must have.
+    #[inline(always)]
+    fn is_a_hop_further(&self, packet: &Packet, subscriber: &Subscriber, bytes: &[u8]) -> bool {
+        let class = packet.dscp << 2;
+        match self.ends(packet, subscriber) {
+            Ends::V4 { source, destination } => {
+                bytes.len() >= ipv4::HEADER_LEN
+                    && bytes[ipv4::offset::DSCP_ECN] == class
+                    && bytes[ipv4::offset::TTL] == LATER_TTL
+                    && u32_at(bytes, ipv4::offset::SOURCE) == source
+                    && u32_at(bytes, ipv4::offset::DESTINATION) == destination
+            }
+            Ends::V6 { source, destination } => {
+                bytes.len() >= ipv6::HEADER_LEN
+                    && u16_at(bytes, 0) == 0x6000 | u16::from(class) << 4
+                    && bytes[ipv6::offset::HOP_LIMIT] == LATER_TTL
+                    && u128::from_be_bytes(array_at(bytes, ipv6::offset::SOURCE)) == source
+                    && u128::from_be_bytes(array_at(bytes, ipv6::offset::DESTINATION))
+                        == destination
+            }
         }
-        Ends::V6 { source, destination } => {
-            bytes.len() >= ipv6::HEADER_LEN
-                && u16_at(bytes, 0) == 0x6000 | u16::from(class) << 4
-                && bytes[ipv6::offset::HOP_LIMIT] == LATER_TTL
-                && u128::from_be_bytes(array_at(bytes, ipv6::offset::SOURCE)) == source
-                && u128::from_be_bytes(array_at(bytes, ipv6::offset::DESTINATION)) == destination
+    }
+
+    /// Source and destination of a packet.
+    #[inline(always)]
+    fn ends(&self, packet: &Packet, subscriber: &Subscriber) -> Ends {
+        let of_ipv6 = |own| {
+            let server = catalogue::server_ipv6(packet.server);
+            let (source, destination) = in_direction(packet.uplink, own, server);
+            Ends::V6 { source, destination }
+        };
+        match packet.version {
+            Version::Ipv4 => {
+                let server = catalogue::server_ipv4(packet.server);
+                let own = match &self.given {
+                    None => subscriber.ipv4(),
+                    Some(given) => given.get(subscriber.number).ipv4,
+                };
+                let (source, destination) = in_direction(packet.uplink, own, server);
+                Ends::V4 { source, destination }
+            }
+            Version::Na => of_ipv6(match &self.given {
+                None => subscriber.na(),
+                Some(given) => given.get(subscriber.number).na,
+            }),
+            Version::Delegated => of_ipv6(match &self.given {
+                None => subscriber.delegated_host(),
+                Some(given) => catalogue::host_in(given.get(subscriber.number).delegated),
+            }),
         }
     }
 }
 
-/// Source and destination of a packet.
+/// Version and length of a packet.
 #[inline(always)]
-fn ends(packet: &Packet, subscriber: &Subscriber) -> Ends {
-    let of_ipv6 = |own| {
-        let server = catalogue::server_ipv6(packet.server);
-        let (source, destination) = in_direction(packet.uplink, own, server);
-        Ends::V6 { source, destination }
-    };
-    match packet.version {
-        Version::Ipv4 => {
-            let server = catalogue::server_ipv4(packet.server);
-            let (source, destination) = in_direction(packet.uplink, subscriber.ipv4(), server);
-            Ends::V4 { source, destination }
-        }
-        Version::Na => of_ipv6(subscriber.na()),
-        Version::Delegated => of_ipv6(subscriber.delegated_host()),
-    }
+fn of(packet: &Packet) -> (Version, u16) {
+    (packet.version, packet.plain_len - ethernet::HEADER_LEN as u16)
+}
+
+/// Writes what stands in front of a packet; where the packet begins.
+#[inline(always)]
+fn copy(head: &Head, frame: &mut [u8]) -> usize {
+    let len = head.len.min(frame.len());
+    frame[..len].copy_from_slice(&head.bytes[..len]);
+    len
 }
 
 /// The type of the outer one of two tags (IEEE 802.1Q section 9.6).
@@ -255,10 +332,10 @@ pub(crate) fn plain_len(size: u16, version: Version) -> u16 {
 const CHECK_SEQUENCE_LEN: u16 = 4;
 
 /// The shortest frame that holds the headers and a stamp: 60 bytes, the Ethernet minimum.
-const LEN_MIN_IPV4: u16 =
+pub(crate) const LEN_MIN_IPV4: u16 =
     (ethernet::HEADER_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN + STAMP_LEN) as u16;
 /// 86 bytes with the check sequence, as in the published mix of a gateway's report.
-const LEN_MIN_IPV6: u16 = 82;
+pub(crate) const LEN_MIN_IPV6: u16 = 82;
 
 /// Time to live of packets as they leave: one less than as they were sent.
 const LATER_TTL: u8 = model_kit::test_packets::TTL - 1;

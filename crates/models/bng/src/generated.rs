@@ -3,7 +3,8 @@
 //! | generated | said by |
 //! |---|---|
 //! | access nodes, lists, profiles | the configuration, behind what is listed |
-//! | next hops, routes, sessions | changes |
+//! | next hops, routes | changes |
+//! | sessions | changes, unless clients bring them up |
 
 use function_bng::Update;
 use function_bng::config::{Config, Name, Node, Policer, Profile, Queue, Tags};
@@ -12,7 +13,8 @@ use function_kit::Invalid;
 use function_kit::sections::function_key;
 
 use crate::catalogue::{self, Subscriber};
-use crate::section::{Generated, RATE_MAX, Section, Vlans};
+use crate::clients;
+use crate::section::{Generated, RATE_MAX, Section, SetUp, Vlans};
 
 /// The configuration that a section means: what subscribers have in common is listed, and there is
 /// room for sessions, next hops and routes, which come by [`initial`].
@@ -55,7 +57,11 @@ pub fn initial(section: &Section) -> impl Iterator<Item = Update> + '_ {
     let hops = (0..generated.nhop).map(|number| Update::AddNextHop(catalogue::next_hop(number)));
     let routes = (0..generated.server).flat_map(|number| catalogue::routes(section, number));
     let session = |number| Subscriber::new(section, number).added(section);
-    hops.chain(routes.map(Update::AddRoute)).chain((0..generated.subscribers).map(session))
+    let there = match generated.set_up {
+        SetUp::Configured => generated.subscribers,
+        SetUp::Protocol => 0,
+    };
+    hops.chain(routes.map(Update::AddRoute)).chain((0..there).map(session))
 }
 
 /// All changes that a gateway begins with: those of the configuration, then the generated ones.
@@ -103,6 +109,7 @@ pub(crate) fn validate(section: &Section) -> Result<(), Invalid> {
             "Set `rules-generated`, or leave `lists-generated` out",
         ));
     }
+    clients::validate(section)?;
     function_bng::config::validate(&config(section))
 }
 
@@ -146,7 +153,7 @@ fn profile(generated: &Generated, name: Name, classes: &[Name]) -> Profile {
         burst,
         level: level as u8,
         weight: 1,
-        depth_bytes: QUEUE_BYTES,
+        depth_bytes: generated.queue_bytes,
         codel: false,
     };
     Profile {
@@ -162,9 +169,6 @@ fn profile(generated: &Generated, name: Name, classes: &[Name]) -> Profile {
         list: (generated.rules_generated > 0).then(|| catalogue::list_name(0)),
     }
 }
-
-/// Bytes that may wait in a queue.
-const QUEUE_BYTES: u32 = 125_000;
 
 /// Identifiers of PPPoE are as many.
 const LINE_SESSIONS_MAX: u32 = 65_500;

@@ -13,6 +13,8 @@ mod sections;
 
 mod frames;
 
+mod clients;
+
 pub mod workload;
 
 pub mod oracle;
@@ -34,6 +36,7 @@ use function_kit::{Invalid, Shard};
 use machine::clock::Clock;
 use model_kit::check::Step;
 use model_kit::service::Service;
+use serde_json::Value;
 
 /// The broadband network gateway as the bench knows it.
 pub struct BroadbandGateway;
@@ -84,5 +87,13 @@ impl model_kit::Model for BroadbandGateway {
 
     fn service(section: &Section) -> Service {
         service::service(section)
+    }
+
+    fn beside(section: &Section) -> Vec<(&'static str, Value)> {
+        clients::beside(section)
+    }
+
+    fn alone(section: &Section) -> Section {
+        clients::alone(section)
     }
 }

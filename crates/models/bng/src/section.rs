@@ -19,6 +19,8 @@ pub struct Generated {
     /// What carries packets on generated lines: Ethernet alone, sessions of PPPoE, or each of them
     /// for every other subscriber.
     pub kind: Kind,
+    /// How sessions of generated subscribers come up.
+    pub set_up: SetUp,
     /// Versions of IP of each subscriber: an IPv4 address; an IPv6 address (IA_NA) and a delegated
     /// prefix (IA_PD, a /56); or all three.
     pub stack: Stack,
@@ -52,6 +54,9 @@ pub struct Generated {
     /// Rate of each subscriber each way, of each of its policers and of each of its queues. By
     /// default the highest there is, which no load reaches.
     pub session_rate: BytesPerSec,
+    /// Bytes that may wait in each of these queues.
+    #[schemars(range(min = 2048, max = 16_777_216))]
+    pub queue_bytes: u32,
     /// Rate of each access node each way.
     pub node_rate: BytesPerSec,
     /// How far `session-rate` and `node-rate` may be exceeded at once after a pause, as the time in
@@ -85,6 +90,18 @@ pub enum Kind {
     Mixed,
 }
 
+/// How sessions come up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetUp {
+    /// They are there from the start.
+    Configured,
+    /// Clients, which the tester plays, bring them up at a daemon with the controller `bng` (the
+    /// device `process`): by DHCP of the versions in `stack`, or by PPPoE without authentication.
+    /// They belong to no access node.
+    Protocol,
+}
+
 /// Versions of IP that a subscriber has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -114,6 +131,7 @@ impl Default for Generated {
         Generated {
             subscribers: 1000,
             kind: Kind::Ipoe,
+            set_up: SetUp::Configured,
             stack: Stack::Dual,
             vlans: Vlans::Two,
             line_hosts: 1,
@@ -124,6 +142,7 @@ impl Default for Generated {
             policers: 3,
             queues: 3,
             session_rate: RATE_MAX,
+            queue_bytes: 125_000,
             node_rate: RATE_MAX,
             burst_ms: 5.0,
             rules_generated: 0,

@@ -22,6 +22,10 @@ pub struct Traffic {
     /// Everything random follows from this number.
     #[schemars(range(min = 1))]
     pub random_seed: u64,
+    /// Subscribers that have traffic: the first ones, all of them by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4_000_000))]
+    pub subscribers: Option<u32>,
     /// How subscribers are drawn.
     pub subscriber_draw: Distribution,
     /// How servers are drawn.
@@ -47,6 +51,7 @@ impl Default for Traffic {
             dir: Dir::Bidir,
             pkt_size: Sizes::fixed(100),
             random_seed: 1,
+            subscribers: None,
             subscriber_draw: Distribution::Uniform,
             server_draw: Distribution::Uniform,
             port_draw: Distribution::Uniform,
@@ -76,6 +81,11 @@ pub(crate) fn validate(section: &Section, traffic: &mut Traffic) -> Result<(), I
         ));
     }
     traffic.ipv6_share = Some(share);
+    if traffic.subscribers.is_some_and(|some| some > generated.subscribers) {
+        let what = format!("{} subscribers are all there are", generated.subscribers);
+        let remedy = "Give no more, or raise `subscribers` in the function section";
+        return Err(traffic_key("subscribers", what, remedy));
+    }
     let most = match generated.kind {
         Kind::Ipoe => FRAME_BYTES_MAX,
         Kind::Pppoe | Kind::Mixed => FRAME_BYTES_MAX.min(generated.mru + FRAME_BYTES),

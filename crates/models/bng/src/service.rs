@@ -11,7 +11,7 @@ use wire::MacAddr;
 
 use crate::catalogue::{self, Subscriber};
 use crate::generated;
-use crate::section::Section;
+use crate::section::{Section, SetUp};
 
 /// Subscribers, and the routes and neighbours around the gateway.
 pub(super) fn service(section: &Section) -> Service {
@@ -55,6 +55,7 @@ fn router(section: &Section) -> Router {
             "policers of classes under those of subscriber and node",
             generated.policers > 0,
         ),
+        ("set-up", "sessions by protocols", generated.set_up == SetUp::Protocol),
         ("queues", "queues of classes under those of subscriber and node", generated.queues > 0),
     ];
     Router {

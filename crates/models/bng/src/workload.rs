@@ -15,11 +15,12 @@ use traffic::random::{Bits, below};
 use traffic::workload::{Change, EventKind, PolicedFrame, Policer};
 use traffic::{
     Changes, Delivery, Direction, Draw, FarEnds, Floods, Frames, Pacing, Policers, Random,
-    SessionFrames, Sizes, Stamp,
+    SessionAction, SessionFrames, SessionStep, Sessions, Sizes, Stamp,
 };
 use wire::ethernet;
 
 use crate::catalogue::{OTHER_PROFILE, PROFILE, Subscriber};
+use crate::clients::Clients;
 use crate::frames::{self, plain_len};
 pub use crate::frames::{Packet, Version};
 use crate::section::{Section, Stack};
@@ -30,6 +31,7 @@ pub struct Subscribers {
     directions: Vec<Direction>,
     random: [Random; 2],
     section: Section,
+    traffic: Traffic,
     subscriber_draw: Draw,
     server_draw: Draw,
     port_draw: Draw,
@@ -39,6 +41,8 @@ pub struct Subscribers {
     /// Subscribers below this number have packets of three classes.
     three_classes: u32,
     frames: frames::Frames,
+    /// Who brings the sessions up, where they are not there from the start.
+    clients: Option<Clients>,
     events: Vec<EventKind>,
     kinds: Vec<Kind>,
     event_random: Random,
@@ -72,13 +76,18 @@ impl Subscribers {
             directions,
             random: [Random::new(seed, 0), Random::new(seed, 1)],
             section: section.clone(),
-            subscriber_draw: traffic.subscriber_draw.over(generated.subscribers),
+            traffic: traffic.clone(),
+            subscriber_draw: {
+                let some = traffic.subscribers.unwrap_or(generated.subscribers);
+                traffic.subscriber_draw.over(some)
+            },
             server_draw: traffic.server_draw.over(generated.server),
             port_draw: traffic.port_draw.over(PORTS),
             sizes: traffic.pkt_size.clone(),
             ipv6_share: (ipv6_share * f64::from(1u32 << 16)) as u32,
             three_classes: (traffic.three_class_share * f64::from(generated.subscribers)) as u32,
             frames: frames::Frames::new(section),
+            clients: Clients::new(section),
             events: Vec::new(),
             kinds: Vec::new(),
             event_random: Random::new(seed, 2),
@@ -211,6 +220,19 @@ impl Frames for Subscribers {
             _ => Delivery::AsExpected,
         }
     }
+
+    fn is_report(&self, port: PortId, frame: &[u8]) -> bool {
+        let clients = self.clients.as_ref().filter(|_| port == ACCESS);
+        clients.is_some_and(|clients| clients.is_said(&self.frames, frame))
+    }
+
+    /// Of clients, which know what they were given.
+    fn twin(&self) -> Option<Subscribers> {
+        self.clients.as_ref()?;
+        let mut twin = Subscribers::new(&self.section, &self.traffic);
+        twin.frames.given.clone_from(&self.frames.given);
+        Some(twin)
+    }
 }
 
 impl Changes for Subscribers {
@@ -245,27 +267,79 @@ impl Changes for Subscribers {
 impl Floods for Subscribers {}
 
 impl Policers for Subscribers {
-    /// What subscribers send is policed by the bytes of IP packets; what they get is queued.
+    /// What subscribers send is policed by the bytes of IP packets; what they get is queued, by the
+    /// bytes of frames on their lines. Of traffic both ways the policed frames count.
     #[inline]
     fn policed(&self, packet: &Packet) -> Option<PolicedFrame> {
-        let bytes = u32::from(packet.plain_len) - ethernet::HEADER_LEN as u32;
-        let is_its = packet.uplink && packet.subscriber < self.section.generated.subscribers;
-        is_its.then_some(PolicedFrame { subscriber: packet.subscriber, bytes })
+        let counts = packet.uplink != (self.traffic.dir == Dir::Downlink);
+        let is_its = packet.subscriber < self.section.generated.subscribers;
+        let bytes = match packet.uplink {
+            true => usize::from(packet.plain_len) - ethernet::HEADER_LEN,
+            false => usize::from(packet.plain_len) + self.frames.line_len(packet.subscriber),
+        };
+        let frame = PolicedFrame { subscriber: packet.subscriber, bytes: bytes as u32 };
+        (counts && is_its).then_some(frame)
     }
 
     fn policer(&self) -> Option<Policer> {
         let generated = &self.section.generated;
-        (generated.policers > 0).then(|| Policer {
+        let is_queued = self.traffic.dir == Dir::Downlink;
+        let (there, waiting) = match is_queued {
+            true => (generated.queues > 0, generated.queue_bytes),
+            false => (generated.policers > 0, 0),
+        };
+        there.then(|| Policer {
             bytes_per_s: generated.session_rate.0,
-            burst_bytes: generated.burst(generated.session_rate).into(),
-            subscribers: generated.subscribers,
+            // What waits at the end of a trial comes, too.
+            burst_bytes: f64::from(generated.burst(generated.session_rate)) + f64::from(waiting),
+            subscribers: self.traffic.subscribers.unwrap_or(generated.subscribers),
         })
     }
 }
 
 impl FarEnds for Subscribers {}
 
-impl SessionFrames for Subscribers {}
+impl SessionFrames for Subscribers {
+    fn sessions(&self) -> Option<Sessions> {
+        self.clients.as_ref().map(Clients::sessions)
+    }
+
+    fn session(&self, number: u64) -> Option<Packet> {
+        self.clients.as_ref()?.session(number)
+    }
+
+    fn session_steps(&self, of: &Packet, action: SessionAction) -> u8 {
+        self.clients.as_ref().map_or(0, |clients| clients.steps(of, action))
+    }
+
+    fn session_ports(&self) -> [PortId; 2] {
+        [ACCESS, CORE]
+    }
+
+    fn session_side(&self, of: &Packet, action: SessionAction, step: u8) -> usize {
+        let clients = self.clients.as_ref();
+        usize::from(clients.is_some_and(|clients| clients.is_servers(of, (action, step))))
+    }
+
+    fn session_frame_len(&self, of: &Packet, action: SessionAction, step: u8) -> usize {
+        let clients = self.clients.as_ref();
+        clients.map_or(0, |clients| clients.frame_len(&self.frames, of, (action, step)))
+    }
+
+    fn write_session(&self, of: &Packet, what: (SessionAction, u8), time: Ticks, frame: &mut [u8]) {
+        if let Some(clients) = &self.clients {
+            clients.write(&self.frames, of, what, time, frame);
+        }
+    }
+
+    fn session_seen(&mut self, port: PortId, frame: &[u8]) -> Option<(SessionStep, Packet)> {
+        self.clients.as_mut()?.seen(&self.frames, port, frame)
+    }
+
+    fn session_says(&mut self) -> Option<&[u8]> {
+        self.clients.as_mut()?.says(&self.frames)
+    }
+}
 
 impl Kind {
     const ALL: [Kind; 2] = [Kind::Session, Kind::Profile];

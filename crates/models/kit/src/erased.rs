@@ -95,6 +95,8 @@ pub trait Configured: Sections {
     fn initial(&self) -> Box<dyn Iterator<Item = Value> + '_>;
     /// See [`Model::service`].
     fn service(&self) -> Service;
+    /// See [`Model::beside`].
+    fn beside(&self) -> Vec<(&'static str, Value)>;
     /// See [`Model::workload`].
     fn frames(&self, clock: Clock) -> Box<dyn Source>;
     /// See [`Model::oracle`].
@@ -249,6 +251,10 @@ impl<M: Model> Configured for crate::Configured<M> {
 
     fn service(&self) -> Service {
         self.service()
+    }
+
+    fn beside(&self) -> Vec<(&'static str, Value)> {
+        self.beside()
     }
 
     fn frames(&self, clock: Clock) -> Box<dyn Source> {

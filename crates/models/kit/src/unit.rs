@@ -86,6 +86,18 @@ pub trait Model: Sized + Send + Sync + 'static {
 
     /// What the function does, for devices of another making.
     fn service(section: &Self::Section) -> Service;
+
+    /// Sections of a daemon's file beside those of function and ports, by their names: a
+    /// controller, where the tester's clients bring up what [`Model::initial`] then leaves out.
+    fn beside(_section: &Self::Section) -> Vec<(&'static str, serde_json::Value)> {
+        Vec::new()
+    }
+
+    /// The section that the functional check uses in place of one with something
+    /// [`Model::beside`]: the same state, without who brings it up.
+    fn alone(section: &Self::Section) -> Self::Section {
+        section.clone()
+    }
 }
 
 /// A model with validated sections and the function's configuration that they mean.
@@ -183,6 +195,18 @@ impl<M: Model> Configured<M> {
     /// See [`Model::initial`].
     pub fn initial(&self) -> Box<dyn Iterator<Item = UpdateOf<M>> + '_> {
         M::initial(&self.section)
+    }
+
+    /// See [`Model::beside`].
+    pub fn beside(&self) -> Vec<(&'static str, serde_json::Value)> {
+        M::beside(&self.section)
+    }
+
+    /// The same without anything beside the function; see [`Model::alone`].
+    pub fn alone(&self) -> Configured<M> {
+        let section = M::alone(&self.section);
+        let config = M::config(&section);
+        Configured { section, config, ..self.clone() }
     }
 
     /// How many workers there are.

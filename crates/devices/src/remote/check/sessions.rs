@@ -27,7 +27,7 @@ impl<N: Model> Walk<'_, N> {
             for step in 0..workload.session_steps(&draw, action) {
                 let mut frame = vec![0; workload.session_frame_len(&draw, action, step)];
                 workload.write_session(&draw, (action, step), clock::now(), &mut frame);
-                let port = workload.session_ports()[usize::from(step % 2)];
+                let port = workload.session_ports()[workload.session_side(&draw, action, step)];
                 let verdict = self.what_becomes(port, &frame, about);
                 let Expected::Forward { port, frame } = verdict else { return None };
                 let seen = workload.session_seen(port, &frame).map(|(seen, _)| seen);

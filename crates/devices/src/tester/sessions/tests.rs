@@ -9,8 +9,12 @@ use traffic::{Delivery, Sessions, Stamp};
 
 use super::*;
 
-/// Sessions of one stamp in each direction; odd ones have three steps and can be closed.
-struct Toy;
+/// Sessions of one stamp in each direction; odd ones have three steps and can be closed. All steps
+/// may be the client's.
+#[derive(Default)]
+struct Toy {
+    has_clients_alone: bool,
+}
 
 impl Frames for Toy {
     type Draw = u64;
@@ -65,6 +69,10 @@ impl SessionFrames for Toy {
         }
     }
 
+    fn session_side(&self, _: &u64, _: SessionAction, step: u8) -> usize {
+        if self.has_clients_alone { 0 } else { usize::from(step % 2) }
+    }
+
     fn session_frame_len(&self, _: &u64, _: SessionAction, _: u8) -> usize {
         LEN
     }
@@ -84,7 +92,8 @@ impl SessionFrames for Toy {
     fn session_seen(&mut self, port: PortId, frame: &[u8]) -> Option<(SessionStep, u64)> {
         let stamp = Stamp::read(frame)?;
         let (session, action, step) = SessionStep::of(&stamp)?;
-        let is_right = frame[0] == 0 && port == PortId(1 - step % 2);
+        let side = self.session_side(&session, action, step) as u8;
+        let is_right = frame[0] == 0 && port == PortId(1 - side);
         Some((SessionStep { session, action, step, time: Some(stamp.time), is_right }, session))
     }
 }
@@ -156,7 +165,8 @@ fn wires(workers: usize, fate: Fate) -> Vec<Vec<End>> {
 
 fn run(load: SessionLoad, wait: Duration, workers: usize, fate: Fate) -> Found {
     let mut links = wires(workers, fate);
-    let mut tester = SessionTester::new(Toy, &mut links, (load, wait), Clock::with_rate(1e9));
+    let mut tester =
+        SessionTester::new(Toy::default(), &mut links, (load, wait), Clock::with_rate(1e9));
     tester.run(&Progress::default(), &[]);
     tester.finish()
 }
@@ -184,6 +194,18 @@ fn sessions_go_from_step_to_step_until_all_have_succeeded() {
             assert!(found.directions.iter().all(|one| one.lost == 0 && one.duplicated == 0));
         }
     }
+}
+
+#[test]
+fn steps_that_are_all_the_clients_enter_at_its_port() {
+    let mut links = wires(1, |_, _| PASS);
+    let load = SessionLoad::all(Act::Open, 1001);
+    let toy = Toy { has_clients_alone: true };
+    let mut tester = SessionTester::new(toy, &mut links, (load, LONG), Clock::with_rate(1e9));
+    tester.run(&Progress::default(), &[]);
+    let found = tester.finish();
+    assert!(found.counts.is_whole(), "{:?}", found.counts);
+    assert_eq!(sent(&found), [2 * 1001 + 500, 0]);
 }
 
 #[test]
@@ -253,7 +275,8 @@ fn the_sessions_of_another_load_are_no_part_of_this_one() {
         let frame = links[0][0].reserve(LEN).expect("room");
         Stamp { stream: SessionStep::stream(action, 0), sequence, time: 0 }.write(frame);
     }
-    let mut tester = SessionTester::new(Toy, &mut links, (load, LONG), Clock::with_rate(1e9));
+    let mut tester =
+        SessionTester::new(Toy::default(), &mut links, (load, LONG), Clock::with_rate(1e9));
     tester.run(&Progress::default(), &[]);
     let found = tester.finish();
     assert!(found.counts.is_whole());

@@ -24,6 +24,8 @@ fn what_cannot_be_is_refused_by_its_key() {
         ("{stack: ipv4}", "{ipv6-share: 0.5}", "ipv6-share"),
         ("{stack: ipv6}", "{ipv6-share: 0.5}", "ipv6-share"),
         ("{}", "{three-class-share: 1.5}", "three-class-share"),
+        ("{}", "{subscribers: 1001}", "subscribers"),
+        ("{queue-bytes: 2047}", "{}", "queue-bytes"),
         ("{}", "{pkt-size: 63}", "pkt-size"),
         ("{}", "{pkt-size: 9019}", "pkt-size"),
         ("{kind: pppoe}", "{pkt-size: 1511}", "pkt-size"),
@@ -51,5 +53,21 @@ fn what_can_be_is_taken() {
     ] {
         let refused = refused(section, traffic).map(|invalid| invalid.to_string());
         assert_eq!(refused, None, "{section} {traffic}");
+    }
+}
+
+#[test]
+fn clients_bring_up_what_they_can() {
+    let section = |more: &str| format!("{{set-up: protocol, {more}}}");
+    assert_eq!(refused(&section(""), "{}").map(|invalid| invalid.to_string()), None);
+    for (more, key) in [
+        ("kind: pppoe, stack: ipv6", "stack"),
+        ("kind: mixed, stack: ipv6", "stack"),
+        ("fluct-session: 1", "fluct-session"),
+        ("fluct-profile: 1", "fluct-profile"),
+        ("rules-generated: 2, lists-generated: 2", "lists-generated"),
+    ] {
+        let invalid = refused(&section(more), "{}").expect("it cannot be");
+        assert_eq!(&*invalid.key, key, "{more}: {}", invalid.what);
     }
 }

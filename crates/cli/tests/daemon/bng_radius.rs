@@ -117,6 +117,7 @@ fn freeradius_lets_a_subscriber_in_counts_it_and_ends_it() {
     assert!(packets.parse::<u64>().expect("a number") >= 2, "{packets}");
     let cause = recorded(&server, "Stop", "Acct-Terminate-Cause").expect("a cause");
     assert_eq!(cause, "Admin-Reset", "{}", server.recorded());
+    assert_eq!(recorded(&server, "Stop", "Framed-IP-Address").as_deref(), Some("100.64.7.7"));
     until("the end of the session", || (!shown().contains("100.64.7.7")).then_some(()));
     let said = ask();
     assert!(said.contains("Session-Context-Not-Found"), "{said}");

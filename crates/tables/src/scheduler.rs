@@ -16,9 +16,9 @@
 //!
 //! **Rates** are token buckets ([`crate::meter`] has the law): in any time `T` at most `rate * T`,
 //! the burst and one frame leave. What has no credit leaves its parent's rings with all below it,
-//! and a timer brings it back: it holds up nobody else, and nobody looks at it meanwhile. It is back
-//! at most a step late ([`Scheduler::late_ticks_max`]), and a call of `take` later for each 1,024
-//! that are due before it and each 4,096 timers that are moved before it, due or not.
+//! and a timer brings it back: it holds up nobody else, and nobody looks at it meanwhile. It is
+//! back at most a step late ([`Scheduler::late_ticks_max`]), and a call of `take` later for each
+//! 1,024 that are due before it and each 4,096 timers that are moved before it, due or not.
 //!
 //! **Order.** A level goes before all others of the port, whatever the subscriber. Within a level,
 //! nodes of a port, subscribers of a node and queues of a subscriber take turns by deficit round

@@ -10,11 +10,11 @@
 //! each level says which of its slots have one.
 //!
 //! Guarantees: a timer is never early, and by [`Wheel::due`] late by less than a step; setting and
-//! cancelling cost a constant time, and so does a timer over its life, with one move for each level,
-//! eleven at most; memory is fixed at creation, 24 bytes a timer; no step of the caller's time is
-//! walked through singly. A single call of [`Wheel::due`] may move all timers, where they are in one
-//! slot; [`Wheel::due_within`] moves as many as its caller allows, and the next call goes on: all
-//! that is due is late until the calls have moved that slot.
+//! cancelling cost a constant time, and so does a timer over its life, with one move for each
+//! level, eleven at most; memory is fixed at creation, 24 bytes a timer; no step of the caller's
+//! time is walked through singly. A single call of [`Wheel::due`] may move all timers, where they
+//! are in one slot; [`Wheel::due_within`] moves as many as its caller allows, and the next call
+//! goes on: all that is due is late until the calls have moved that slot.
 //!
 //! It deliberately does not: read a clock; order timers that are due in one step; share between
 //! threads.
@@ -85,8 +85,8 @@ impl Wheel {
 
     /// As [`Wheel::due`], with a bound on its work: up to `moves` timers move to a finer level, and
     /// `moves` is what is left of that. With none left, `None` may also mean that others are
-    /// still to be moved, which the next call does before all else. Until a call has some left, none
-    /// that is due comes: each is later by as many calls as the moves take.
+    /// still to be moved, which the next call does before all else. Until a call has some left,
+    /// none that is due comes: each is later by as many calls as the moves take.
     #[inline]
     pub fn due_within(&mut self, now: u64, moves: &mut usize) -> Option<u32> {
         self.slots.due_within(&mut self.timers, now, moves)

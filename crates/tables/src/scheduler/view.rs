@@ -55,8 +55,9 @@ impl Scheduler {
     }
 
     /// By how many ticks at most something may be served later than its rate allows, if
-    /// [`Scheduler::take`] is always called and leaves nothing to the next call. Where more are due,
-    /// or more timers are to be moved, than one call does, it is later by as many calls as that takes.
+    /// [`Scheduler::take`] is always called and leaves nothing to the next call. Where more are
+    /// due, or more timers are to be moved, than one call does, it is later by as many calls as
+    /// that takes.
     pub fn late_ticks_max(&self) -> u64 {
         1 << self.step_bits
     }

@@ -51,8 +51,10 @@ pub struct Config {
     pub ipoe: Ipoe,
     /// Sessions of PPPoE.
     pub pppoe: Pppoe,
-    /// External servers of DHCP, to which its messages are relayed in place of servers of its own.
-    pub relay: Relay,
+    /// External servers of DHCP, to which messages of clients are relayed; without them the
+    /// controller has servers of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay: Option<Relay>,
     /// Servers of RADIUS; without them nobody is asked, and nothing is accounted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radius: Option<Radius>,
@@ -173,7 +175,7 @@ pub enum Method {
     Pap,
 }
 
-/// External servers of DHCP; without those of a version it has a server of its own.
+/// External servers of DHCP; without those of a version the controller has a server of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Relay {
@@ -318,7 +320,7 @@ impl Default for Config {
             moves: true,
             ipoe: Ipoe::default(),
             pppoe: Pppoe::default(),
-            relay: Relay::default(),
+            relay: None,
             radius: None,
         }
     }
@@ -347,6 +349,16 @@ impl Default for Pppoe {
 }
 
 impl Config {
+    /// The external servers of DHCPv4.
+    pub fn relay_v4(&self) -> Option<&RelayV4> {
+        self.relay.as_ref().and_then(|relay| relay.ipv4.as_ref())
+    }
+
+    /// The external servers of DHCPv6.
+    pub fn relay_v6(&self) -> Option<&RelayV6> {
+        self.relay.as_ref().and_then(|relay| relay.ipv6.as_ref())
+    }
+
     /// Checks what one key alone cannot tell.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ impl V4 {
     /// What of them cannot be.
     pub fn new(config: &Config, places: &Places, seed: u64) -> Result<V4, Invalid> {
         let made = places.dhcp(config, seed, Version::V4);
-        let Some(keys) = &config.relay.ipv4 else {
+        let Some(keys) = config.relay_v4() else {
             let server = v4::Server::new(made, places.router);
             return server.map(Leasing::Server).map_err(of_pools);
         };
@@ -59,7 +59,7 @@ impl V6 {
     /// What of them cannot be.
     pub fn new(config: &Config, places: &Places, seed: u64) -> Result<V6, Invalid> {
         let made = places.dhcp(config, seed, Version::V6);
-        let Some(keys) = &config.relay.ipv6 else {
+        let Some(keys) = config.relay_v6() else {
             let server = v6::Server::new(made, places.identity());
             return server.map(Leasing::Server).map_err(of_pools);
         };
@@ -135,6 +135,6 @@ fn of_servers(key: &str, why: &NotMade) -> Invalid {
     invalid(key, format!("cannot be asked: {why}"), "Give 1 to 64 servers")
 }
 
-/// Whose remote identifiers those of lines are (RFC 4649): what access nodes say is as the Broadband
-/// Forum has it (TR-101).
+/// Whose remote identifiers those of lines are (RFC 4649): what access nodes say is as the
+/// Broadband Forum has it (TR-101).
 const BROADBAND_FORUM: u32 = 3561;

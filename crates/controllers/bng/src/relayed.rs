@@ -131,11 +131,10 @@ impl Core {
 
     /// A server does not answer, or does again.
     pub fn told_of_server(&mut self, version: Version, place: u16, is_up: bool) {
-        let relay = &self.config.relay;
         let place = usize::from(place);
         let source = match version {
-            Version::V4 => relay.ipv4.as_ref().map(|it| it.servers[place].to_string()),
-            Version::V6 => relay.ipv6.as_ref().map(|it| it.servers[place].to_string()),
+            Version::V4 => self.config.relay_v4().map(|it| it.servers[place].to_string()),
+            Version::V6 => self.config.relay_v6().map(|it| it.servers[place].to_string()),
         };
         let source = source.unwrap_or_default();
         if is_up {

@@ -338,8 +338,7 @@ impl Client {
             self.send(slot);
             return;
         }
-        let (server, is_over) = (way.server, now >= pending.end);
-        let was_up = known.state == State::Up;
+        let (server, is_over, was_up) = (way.server, now >= pending.end, known.state == State::Up);
         let had_time = way.had_time(config.tries, self.patience, now)
             || known.was_silent_for(self.patience / 2, now);
         if known.miss(slot, had_time, now) {

@@ -216,8 +216,8 @@ impl Relay {
     }
 
     /// Passes a message on that asks for no address. What a client gives up has to be its own: by
-    /// another one's identifier it could have a server take what that one has. Where no server hears
-    /// of it, a release counts all the same, because the client is gone; but an address that
+    /// another one's identifier it could have a server take what that one has. Where no server
+    /// hears of it, a release counts all the same, because the client is gone; but an address that
     /// somebody else uses stays the client's, so that nobody else is given it.
     fn forward_other(&mut self, message: &Message<'_>, heard: &Heard, number: u32, now: Time) {
         let (address, how) = match message.kind() {

@@ -203,7 +203,8 @@ impl Relay {
     }
 
     /// Passes on what a client gives up. It has to be its own: by another one's identifier it could
-    /// have a server take what that one has. Where no server hears of it, it counts as in version 4.
+    /// have a server take what that one has. Where no server hears of it, it counts as in version
+    /// 4.
     fn give_up(&mut self, relayed: &Relayed<'_>, heard: &Heard, how: (Return, Why), now: Time) {
         let message = relayed.message;
         let found = client(relayed, heard).and_then(|client| self.leases.find(&client));

@@ -148,6 +148,10 @@ impl Configured for Ready {
         Box::new(std::iter::empty())
     }
 
+    fn beside(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+
     fn service(&self) -> Service {
         // One that devices know.
         <models::l2_switch::L2Switch as model_kit::Model>::service(&Default::default())

@@ -62,6 +62,7 @@ fn run_until_killed(driver: &dyn Driver) {
             port_names: &functions::l2_switch::L2Switch::ports(&config.config),
             configuration: &serde_json::to_value(&config.config).expect("a configuration"),
             initial: &|| Ok(Vec::new()),
+            beside: &[],
             standby: None,
             options: &options,
             workers: 1,

@@ -75,6 +75,7 @@ impl Lab {
                 port_names: &["downlink", "uplink"].map(PortName::new),
                 configuration: &Value::Null,
                 initial: &|| Ok(Vec::new()),
+                beside: &[],
                 standby: None,
                 options,
                 workers: 1,

@@ -16,8 +16,8 @@ use wire::bytes::{array_at, put_array, put_u16, u16_at, u32_at};
 use wire::{MacAddr, ethernet, ipv4, ipv6, udp};
 
 use crate::catalogue::{self, Subscriber};
-use crate::clients::Given;
 use crate::generated;
+use crate::given::Given;
 use crate::section::{Kind, Section, SetUp, Vlans};
 
 /// What a frame's number decides.

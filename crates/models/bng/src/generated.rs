@@ -12,8 +12,8 @@ use function_bng::control::listed;
 use function_kit::Invalid;
 use function_kit::sections::function_key;
 
+use crate::beside;
 use crate::catalogue::{self, Subscriber};
-use crate::clients;
 use crate::section::{Generated, RATE_MAX, Section, SetUp, Vlans};
 
 /// The configuration that a section means: what subscribers have in common is listed, and there is
@@ -109,7 +109,7 @@ pub(crate) fn validate(section: &Section) -> Result<(), Invalid> {
             "Set `rules-generated`, or leave `lists-generated` out",
         ));
     }
-    clients::validate(section)?;
+    beside::validate(section)?;
     function_bng::config::validate(&config(section))
 }
 

@@ -13,6 +13,10 @@ mod sections;
 
 mod frames;
 
+mod beside;
+
+mod given;
+
 mod clients;
 
 pub mod workload;
@@ -90,10 +94,10 @@ impl model_kit::Model for BroadbandGateway {
     }
 
     fn beside(section: &Section) -> Vec<(&'static str, Value)> {
-        clients::beside(section)
+        beside::beside(section)
     }
 
     fn alone(section: &Section) -> Section {
-        clients::alone(section)
+        beside::alone(section)
     }
 }

@@ -94,11 +94,11 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SetUp {
-    /// They are there from the start.
+    /// Sessions are there from the start.
     Configured,
-    /// Clients, which the tester plays, bring them up at a daemon with the controller `bng` (the
-    /// device `process`): by DHCP of the versions in `stack`, or by PPPoE without authentication.
-    /// They belong to no access node.
+    /// Clients, which the tester plays, bring sessions up at a daemon with the controller `bng`
+    /// (the device `process`): by DHCP of the versions in `stack`, or by PPPoE without
+    /// authentication. Such sessions belong to no access node.
     Protocol,
 }
 

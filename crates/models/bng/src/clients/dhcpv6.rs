@@ -11,8 +11,8 @@ use std::net::Ipv6Addr;
 use wire::bytes::{put_u16, u16_at, u32_at};
 use wire::{MacAddr, ipv6, protocol, udp};
 
-use super::given::Addresses;
 use crate::catalogue::{DELEGATED_LEN, Subscriber};
+use crate::given::Addresses;
 
 /// What clients have heard of their server.
 #[derive(Debug, Default)]

@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use wire::MacAddr;
 use wire::bytes::{put_array, put_u16, u16_at};
 
-use super::given::Addresses;
 use crate::catalogue::Subscriber;
+use crate::given::Addresses;
 
 /// What a client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

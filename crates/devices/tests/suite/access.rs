@@ -142,7 +142,9 @@ fn policers_that_rules_choose_do_what_the_oracle_says() {
         {"action": "permit"},
     ]);
     // These fill while the check runs, so that many frames are at the border.
-    let filling = |rate: u64, burst: u64| json!({"algorithm": "rfc4115", "committed-rate": 8 * rate, "committed-burst": burst});
+    let filling = |rate: u64, burst: u64| {
+        json!({"algorithm": "rfc4115", "committed-rate": 8 * rate, "committed-burst": burst})
+    };
     let keys = json!({"police-by": "acl", "ingress-acl": rules,
         "policers": [filling(500, 4000), filling(100, 2000)]});
     let Some((coverage, drops)) = checked("linux", keys, &Value::Null) else { return };

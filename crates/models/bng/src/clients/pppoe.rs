@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! discovery   version 1, type 1 | code | session (2) | length (2) | tags
-//! session     0x11 | 0 | session (2) | length (2) | protocol (2) | code | identifier | length (2) | options
+//! session     the same with code 0 | protocol (2) | packet
+//! packet      code | identifier | length (2) | options
 //! ```
 //! Which client a frame is for shows by its Ethernet address. What the gateway asks for in its own
 //! Configure-Requests is acknowledged as it is.

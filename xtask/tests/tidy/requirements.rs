@@ -9,7 +9,8 @@ use crate::none;
 use crate::tree::{FILES, Source};
 
 /// The documents whose tests are held so.
-const DOCUMENTS: &[&str] = &["docs/before-and-after.md", "docs/bgp-requirements.md"];
+const DOCUMENTS: &[&str] =
+    &["docs/before-and-after.md", "docs/bgp-requirements.md", "docs/bng-requirements.md"];
 
 #[test]
 fn tests_of_requirements_are_there() {

@@ -3,6 +3,7 @@
 //! The three machines of the protocol are one here, with the file of records. Each has a range of
 //! socket numbers.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -124,7 +125,7 @@ impl Aaa {
             fields,
             nas: config.nas_identifier.clone().into_bytes(),
             wall: Wall(0),
-            life: random.bits() as u32,
+            life: one_way(random.bits()),
             unwritable: 0,
         })
     }
@@ -412,6 +413,14 @@ fn client(keys: &Radius, key: [u8; 32], port: fn(&Server) -> u16) -> protocol_ra
     config.patience = PATIENCE;
     config.requests_max = keys.requests_max;
     config
+}
+
+/// A part of what is random that tells nothing of the rest: servers see it, and must not see by it
+/// what authenticators follow from.
+fn one_way(bits: u64) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u64(bits);
+    hasher.finish() as u32
 }
 
 /// 32 bytes that follow from the seed.

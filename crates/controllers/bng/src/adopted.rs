@@ -74,7 +74,12 @@ impl Core {
         if given == [None; 4] {
             return false;
         }
-        let link = old.pppoe.map(|pppoe| Link { number: NO_LINK, id: pppoe.id, mru: pppoe.mru });
+        let link = old.pppoe.map(|pppoe| Link {
+            number: NO_LINK,
+            id: pppoe.id,
+            mru: pppoe.mru,
+            is_closed: true,
+        });
         let mut session = Session::new(old.line, old.mac.0, link, now);
         session.granted = Some(Granted {
             profile: old.profile,

@@ -50,6 +50,8 @@ impl Core {
                     pppoe::Reason::Closed | pppoe::Reason::Terminated => Why::Released,
                 };
                 if let Some(number) = self.sessions.of_pppoe(session) {
+                    let link = self.sessions.get_mut(number).and_then(|it| it.pppoe.as_mut());
+                    link.into_iter().for_each(|link| link.is_closed = true);
                     self.end(number, why, now);
                 }
             }
@@ -82,7 +84,8 @@ impl Core {
     /// A session of PPPoE has begun.
     fn open(&mut self, number: u32, opened: Opened, now: Time) {
         let line = Line { outer: opened.line.outer, inner: opened.line.inner };
-        let link = Link { number, id: opened.session_id, mru: opened.max_payload };
+        let Opened { session_id: id, max_payload: mru, .. } = opened;
+        let link = Link { number, id, mru, is_closed: false };
         let mut session = Session::new(line, opened.host, Some(link), now);
         session.circuit = opened.circuit.unwrap_or_default();
         session.remote = opened.remote.unwrap_or_default();

@@ -42,8 +42,10 @@ impl Core {
             let session = link.number;
             self.ppp.input(now, Input::Command(ppp::Command::Close { session }));
             self.ppp.input(now, Input::Command(ppp::Command::Down { session }));
-            let close = pppoe::Command::Close { session, why: why.name().into() };
-            self.pppoe.input(now, Input::Command(close));
+            if !link.is_closed {
+                let close = pppoe::Command::Close { session, why: why.name().into() };
+                self.pppoe.input(now, Input::Command(close));
+            }
         }
         self.counting.end(number);
         self.advertising.end(number);

@@ -131,7 +131,14 @@ impl Core {
         for waiter in std::mem::take(&mut session.asking) {
             self.admit(number, waiter, now);
         }
-        let has_nothing = |it: &Session| it.given == [None; 4] && it.asking.is_empty();
+        // What external servers are asked for is not given yet.
+        let asks = |it: &Session, version| {
+            self.is_relayed(version) && it.leases[version as usize].is_some()
+        };
+        let has_nothing = |it: &Session| {
+            let asks_others = asks(it, Version::V4) || asks(it, Version::V6);
+            it.given == [None; 4] && it.asking.is_empty() && !asks_others
+        };
         if self.sessions.get(number).is_some_and(has_nothing) {
             self.end(number, Why::Exhausted, now);
         }

@@ -167,9 +167,10 @@ fn is_of(prefix: Prefix, kind: PoolKind) -> bool {
     is_delegated == (kind == PoolKind::Delegated)
 }
 
-/// The number of the socket of a version's relay, behind those of RADIUS.
+/// The number of the socket of a version's relay, behind those of RADIUS and of the file of
+/// records, which are four.
 fn socket_of(version: Version) -> Socket {
-    Socket((3 + version as u32) << 16)
+    Socket((4 + version as u32) << 16)
 }
 
 const VERSIONS: [Version; 2] = [Version::V4, Version::V6];

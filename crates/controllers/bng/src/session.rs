@@ -95,6 +95,8 @@ pub(crate) struct Link {
     pub id: u16,
     /// Most bytes of its packets.
     pub mru: u16,
+    /// Whether the access concentrator has ended it, and may have given its number to another one.
+    pub is_closed: bool,
 }
 
 /// What a session does.

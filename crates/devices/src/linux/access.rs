@@ -38,6 +38,7 @@ pub(super) fn plan(plan: &mut Plan, router: &Router, names: &[&str]) {
         policer(&mut chains, *number, buckets);
     }
     let next = match police_by {
+        // Rules do not choose policers here: `limits` refuses that.
         None | Some(PoliceBy::Rule) => "accept",
         Some(by) => {
             for is_ipv4 in [true, false] {
@@ -55,7 +56,7 @@ pub(super) fn plan(plan: &mut Plan, router: &Router, names: &[&str]) {
         let passes = "accept".to_owned();
         let egress = List { name: "egress", rules: egress, way: "oifname", passes };
         for (list, from) in [(ingress, &mut enter), (egress, &mut leave)] {
-            let first = list.chains(&mut chains, router, names, is_ipv4);
+            let first = list.chains(&mut chains, names, is_ipv4);
             let _ = writeln!(from, "{wanted} {first}");
         }
     }
@@ -108,13 +109,7 @@ struct List<'a> {
 
 impl List<'_> {
     /// Adds the chains of the list for a version of IP; returns the verdict that leads to them.
-    fn chains(
-        &self,
-        chains: &mut String,
-        router: &Router,
-        names: &[&str],
-        is_ipv4: bool,
-    ) -> String {
+    fn chains(&self, chains: &mut String, names: &[&str], is_ipv4: bool) -> String {
         let List { name, rules, way, passes } = self;
         if rules.is_empty() {
             return passes.clone();
@@ -127,15 +122,7 @@ impl List<'_> {
         for (end, is_later) in all {
             let _ = writeln!(chains, "chain {name}{version}{end} {{");
             for rule in rules.iter().filter(|rule| rule.is_of(is_ipv4)) {
-                let policer = rule.policer.filter(|number| {
-                    router.access.police_by == Some(PoliceBy::Rule)
-                        && router.access.policers.contains_key(number)
-                });
-                let verdict = match (rule.permits, policer) {
-                    (false, _) => denies.clone(),
-                    (true, Some(number)) => format!("goto policer{number}"),
-                    (true, None) => passes.clone(),
-                };
+                let verdict = if rule.permits { passes } else { &denies };
                 for wanted in matching(rule, (is_ipv4, *is_later), way, names) {
                     let _ = writeln!(chains, "{wanted}counter {verdict}");
                 }

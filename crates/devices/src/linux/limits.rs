@@ -2,7 +2,7 @@
 
 use function_kit::sections::function_key;
 use keys::Invalid;
-use model_kit::service::{Beyond, Router, Service};
+use model_kit::service::{Beyond, PoliceBy, Router, Service};
 
 use super::options::Options;
 use super::{access, bridge, gateway, nat};
@@ -45,6 +45,11 @@ fn of_router(router: &Router) -> Result<Vec<Limitation>, Invalid> {
     }
     if router.vrfs().len() > 1 {
         let undone = Beyond { key: "vrfs", what: "tables of VRFs, whose interfaces have VLANs" };
+        return Err(driver::undone("linux", undone));
+    }
+    if router.access.police_by == Some(PoliceBy::Rule) {
+        // In the check one packet of eight hundred passes, or not, against both oracles.
+        let undone = Beyond { key: "police-by", what: "policers that rules choose" };
         return Err(driver::undone("linux", undone));
     }
     if router.routes.len() > ROUTES_MAX {

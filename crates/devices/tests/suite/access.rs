@@ -133,26 +133,6 @@ fn policers_of_the_kernel_do_what_the_oracle_says() {
 }
 
 #[test]
-fn policers_that_rules_choose_do_what_the_oracle_says() {
-    let rules = json!([
-        {"action": "permit", "protocol": 17, "destination-ports": [0, 20_000], "policer": 0},
-        {"action": "permit", "source": "198.18.0.0/15", "policer": 1},
-        {"action": "deny", "protocol": 6, "dscp": 46},
-        {"action": "permit", "protocol": 17, "policer": 0},
-        {"action": "permit"},
-    ]);
-    // These fill while the check runs, so that many frames are at the border.
-    let filling = |rate: u64, burst: u64| {
-        json!({"algorithm": "rfc4115", "committed-rate": 8 * rate, "committed-burst": burst})
-    };
-    let keys = json!({"police-by": "acl", "ingress-acl": rules,
-        "policers": [filling(500, 4000), filling(100, 2000)]});
-    let Some((coverage, drops)) = checked("linux", keys, &Value::Null) else { return };
-    assert!(reached(&coverage, "policed") > 20, "{coverage}");
-    assert!(counted(&drops, "nftables policed") > 20, "{drops:?}");
-}
-
-#[test]
 fn policers_of_the_switch_let_pass_what_the_oracle_lets_pass() {
     let policer =
         |burst| json!({"algorithm": "rfc4115", "committed-rate": 1000, "committed-burst": burst});

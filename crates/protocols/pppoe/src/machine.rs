@@ -173,7 +173,7 @@ impl AccessConcentrator {
         };
         let born = self.sessions.begun();
         let from = self.cookies.hash(ID, &[&octets(line), &host.0, &born.to_be_bytes()]) as u16;
-        let Some(session_id) = self.sessions.free_id(line, host, from) else {
+        let Some(session_id) = self.sessions.free_id(line, from) else {
             return self.refuse(origin, tags, kind::AC_SYSTEM_ERROR, Drop::LimitMac);
         };
         let max_payload = self.max_payload(tags).unwrap_or(MAX_PAYLOAD);

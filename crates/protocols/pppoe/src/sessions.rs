@@ -124,11 +124,11 @@ impl Sessions {
         Ok(())
     }
 
-    /// The first identifier from this one on that no session of a host has; neither 0 nor 65,535,
+    /// The first identifier from this one on that no session of a line has; neither 0 nor 65,535,
     /// which RFC 2516 reserves. `None` if there is none.
-    pub fn free_id(&self, line: Line, host: MacAddr, from: u16) -> Option<u16> {
+    pub fn free_id(&self, line: Line, from: u16) -> Option<u16> {
         let ids = (from..=ID_MAX).chain(1..from);
-        ids.filter(|id| (1..=ID_MAX).contains(id)).find(|id| self.find(line, host, *id).is_none())
+        ids.filter(|id| (1..=ID_MAX).contains(id)).find(|id| !self.is_somebodys(line, *id))
     }
 
     /// Adds a session; returns its number, the least that is free: it is below the number of

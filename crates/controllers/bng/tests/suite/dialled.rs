@@ -1,5 +1,6 @@
 //! PPPoE.
 
+use controller_kit::Controller;
 use protocol_ppp::Method;
 use protocol_radius::List;
 use serde_json::json;
@@ -40,6 +41,24 @@ fn a_host_dials_in_by_chap_and_by_pap() {
         world.run(seconds(61));
         assert_eq!(world.used(), [0; 4]);
     }
+}
+
+#[test]
+fn who_takes_the_place_of_an_old_session_is_up_by_one_request() {
+    let mut world = World::new(&keys(json!({"pppoe": {"mac-sessions": 1}})), 9);
+    let host = world.add(Host::dialled(7, 1, &[], "", ""));
+    world.begin(host);
+    world.run(seconds(10));
+    assert!(world.pass(host, 1));
+    // It crashes, and nobody hears of that.
+    world.end(host, false);
+    world.begin(host);
+    world.run(seconds(10));
+    assert!(world.pass(host, 2));
+    world.run(seconds(20));
+    assert!(world.pass(host, 3));
+    assert_eq!(world.bng.show()["ended"]["moved"], json!(1));
+    assert_eq!(world.gateway.sessions.len(), 1);
 }
 
 #[test]

@@ -121,6 +121,15 @@ fn nobody_gives_way_to_what_does_not_begin() {
 }
 
 #[test]
+fn no_two_sessions_of_a_line_have_one_identifier() {
+    let mut one = limited(WIDE);
+    let station = |number: u16| MacAddr([2, 1, 0, 0, (number >> 8) as u8, number as u8]);
+    let origin = |number| Origin { from: station(number), ..host(1, 1) };
+    let ids = (0..1000).map(|number| one.open(origin(number)).1.session_id);
+    assert_eq!(ids.collect::<std::collections::BTreeSet<_>>().len(), 1000);
+}
+
+#[test]
 fn a_number_is_below_the_limit_that_holds() {
     let mut one = limited(WIDE);
     let config = |total| Config { limits: Limits { total, ..WIDE }, ..Config::new(b"ac") };

@@ -63,6 +63,9 @@ fn a_host_of_udhcpc_has_its_lease_from_kea_by_the_gateway() {
         || cpe.ip("-4 addr show dev eth").expect("it tells").contains(ADDRESS).then_some(()),
         || format!("{}\n{:?}", shown(), lab.run(&["show", "all", "--json"])),
     );
+    // The client's script has done its last.
+    let routes = || cpe.ip("-4 route show dev eth").expect("it tells");
+    until("a route", || routes().contains("default").then_some(()));
     // The first packet passes, both ways.
     for (from, to) in [(&cpe, "203.0.113.1"), (&internet, ADDRESS)] {
         from.command("ping", &["-n", "-c", "1", "-W", "5", to], None).expect("an answer");
